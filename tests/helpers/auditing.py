@@ -15,7 +15,6 @@ from discreet.privacy.auditing.paths import (
     REPORTS,
     Path,
     batch_path,
-    device,
     main_path,
     stream_path,
 )
@@ -48,7 +47,7 @@ class Enumerated(Outcomes):
     """All reports of a few very different users."""
 
     def __init__(self, mechanism):
-        encoder = device(mechanism)
+        encoder = mechanism.encoder()
 
         def report(user):
             return lambda sampler: encoder.encode(

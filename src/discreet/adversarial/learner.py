@@ -126,7 +126,7 @@ class AdversarialLearner(ABC):
                 "largest_gap": worst,
                 "newton_steps_per_episode": steps / world.episodes,
             },
-            mechanism=world.mechanism.mechanism,
+            mechanism=world.mechanism.name,
             noise=noise_deviations(world.mechanism.noise_variance()),
         )
 

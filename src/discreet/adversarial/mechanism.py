@@ -40,19 +40,20 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
+from discreet._types import BoolArray, FloatArray, IntArray, NumberArray, Plain
 from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
-from discreet.privacy.mechanisms.base import delivered
+from discreet.privacy.mechanisms.base import Certified, delivered
 from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
     IndependentNoise,
@@ -172,7 +173,7 @@ class LayeredMechanism:
         feedback: "full" (cumulative losses of all pairs) or "bandit" (each episode's observed).
         episodes: length of the stream.
         guarantee: what it delivers.
-        mechanism: the name of the stream's, resolved.
+        name: of the stream's mechanism, resolved.
         noise: noise over time on one cumulative counter, None without privacy.
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
         streamed_losses: losses are part of the stream (full information).
@@ -185,7 +186,7 @@ class LayeredMechanism:
     feedback: Feedback
     episodes: int
     guarantee: Guarantee
-    mechanism: str = "none"
+    name: str = "none"
     noise: CumulativeNoise | None = None
     loss_law: NoiseDistribution | None = None
     streamed_losses: bool = False
@@ -198,6 +199,47 @@ class LayeredMechanism:
         from discreet.adversarial.audited import layered_path
 
         yield layered_path(self)
+
+    def certified(self, users: int | None = None) -> Certified:
+        """The noise of counts and losses, for a certificate to bound; the length is in it."""
+        size, horizon = self.size, self.size.horizon
+        if self.noise is None or self.noise.unit < 1:
+            raise UnsupportedError("Layered Toeplitz noise is not covered by certificates.")
+        name, counts = self.noise.certified(Reach(units=4 * horizon, horizon=horizon))
+        # The certificate does not say whether users report centred losses: the worst is assumed.
+        losses = loss_reach(size, self.feedback, public=self.public_losses)
+        if not losses:
+            return name, counts
+        if name != "discrete-gaussian":
+            raise UnsupportedError(
+                "Layered releases are covered by certificates with Gaussian noise only."
+            )
+        if self.streamed_losses:  # as noisy as the counts, in loss units, on every level
+            sigma = Fraction(float(counts["sigma"]) * LOSS_UNITS)
+            losses *= counts["times"] // (4 * horizon)
+        else:
+            sigma = cast(NoiseDistribution, self.loss_law).certified(Reach(units=1))[1]["sigma"]
+        return "layered-gaussian", {
+            "count_sigma": counts["sigma"],
+            "counts": counts["times"],
+            "loss_sigma": sigma,
+            "loss_shift": LOSS_UNITS,
+            "losses": losses,
+        }
+
+    def release_facts(self, users: int | None = None) -> dict[str, Plain]:
+        """What is released, of whom and when."""
+        return {
+            "trust": {"JDP": "central", "LDP": "local"}[self.guarantee.notion],
+            "mechanism": self.name,
+            "participations": 1,
+            "schedule": "layered continual",
+            "widths": list(self.size.widths),
+            "actions": self.size.actions,
+            "feedback": self.feedback,
+            "public_losses": self.public_losses,
+            "episodes": self.episodes,
+        }
 
     @property
     def loss_stream(self) -> CumulativeNoise | None:
@@ -255,7 +297,7 @@ class LayeredMechanism:
         stream = partial(
             VectorMechanism,
             episodes=self.episodes,
-            name=self.mechanism,
+            name=self.name,
             guarantee=self.guarantee,
         )
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
@@ -364,7 +406,7 @@ def calibrate_layered(
         loss_law=loss_law,
         streamed_losses=moved.streamed,
         public_losses=public_losses,
-        mechanism=name,
+        name=name,
         padded_losses=padded_losses,
     )
     mechanism.streams()  # refuses, before anything is drawn, what does not fit

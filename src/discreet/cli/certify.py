@@ -15,8 +15,7 @@ from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, w
 from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
-    from discreet.privacy.certificates.claims import Plan
-    from discreet.privacy.certificates.document import Certificate
+    from discreet.privacy.certificates.document import Certifiable, Certificate
 
 _MOST_EPSILON = 5000
 _LEAST_DELTA = 1e-30
@@ -130,7 +129,7 @@ def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress
         ) from None
 
 
-def _mechanism(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int | None]":
+def _mechanism(promise: Promise, release: CertifiedRelease) -> "tuple[Certifiable, int | None]":
     """The mechanism that the options describe, and the users of its batch."""
     from discreet.errors import InvalidInputError
     from discreet.privacy.costs import usual_batch
@@ -138,7 +137,7 @@ def _mechanism(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int 
 
     trust, episodes = promise.model(promise.trust), release.length(promise)
     if episodes:
-        continual: Plan = trust.calibrate(
+        continual: Certifiable = trust.calibrate(
             release.shape,
             schedule="continual",
             statistics=release.counters or STATISTICS,
@@ -223,7 +222,7 @@ def _short(value: object) -> str:
 
 def _asked(
     typed: set[str], promise: CertifiedPromise, release: CertifiedRelease, design: Path | None
-) -> "tuple[Plan, int | None, float] | None":
+) -> "tuple[Certifiable, int | None, float] | None":
     """What a certificate must be one of: a design, or the options if any of them was given.
 
     With the users of its batch, if they were given, and how many there can be.
@@ -248,7 +247,7 @@ def _typed(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
-def _mechanism_of_study(path: Path) -> "tuple[Plan, int]":
+def _mechanism_of_study(path: Path) -> "tuple[Certifiable, int]":
     """The mechanism of a study, or of one begun with this design, and all its users."""
     from discreet.study.design import read_design
     from discreet.study.study import Study, start
@@ -262,7 +261,9 @@ def _mechanism_of_study(path: Path) -> "tuple[Plan, int]":
         return study.mechanism, study.episodes
 
 
-def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_json: bool) -> None:
+def _verify(
+    path: Path, asked: "tuple[Certifiable, int | None, float] | None", *, as_json: bool
+) -> None:
     from discreet.privacy.certificates import verify as verifier
 
     try:
@@ -285,11 +286,11 @@ def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_js
 
 
 def _wanted(
-    mechanism: "Plan", users: int | None, most: float, stated: int | None
+    mechanism: "Certifiable", users: int | None, most: float, stated: int | None
 ) -> dict[str, Plain]:
     """What its certificate says; a design has batches of many sizes: the stated one."""
     from discreet.privacy.certificates import verify as verifier
-    from discreet.privacy.certificates.claims import claim_of
+    from discreet.privacy.certificates.document import claim_of
 
     if stated and stated > most:
         raise verifier.Refused(f"It is of a batch of {stated} users, and the study has {most}.")

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
-from discreet.privacy import Central, Local, Shuffle
+from discreet.privacy import Local
 from discreet.privacy.auditing.additive import DEPENDS, Additive, probe
 from discreet.privacy.auditing.examine import (
     CALLS,
@@ -18,7 +18,6 @@ from discreet.privacy.auditing.examine import (
     examine,
     undisciplined,
 )
-from discreet.privacy.auditing.paths import device
 from discreet.privacy.auditing.probes import TooManyError
 from helpers import toys
 from helpers.auditing import Enumerated
@@ -355,17 +354,3 @@ def test_half_of_the_flips_are_noticed():
     from dataclasses import replace
 
     assert Enumerated(replace(plan, flip=plan.flip / 2)).epsilon(0.0) > 1.5
-
-
-def test_the_device_of_either_schedule():
-    trust = Local(1, mechanism="laplace")
-    batch = device(trust.calibrate(SMALL))
-    stream = device(trust.calibrate(SMALL, schedule="continual", episodes=3))
-    assert type(batch) is type(stream)
-    crowd = device(Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL), 50)
-    assert crowd.noise.bits == Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL).bits(50).bits
-
-
-def test_a_plan_without_devices_says_so():
-    with pytest.raises(UnsupportedError):
-        device(Central(1).calibrate(SMALL))

@@ -103,6 +103,7 @@ def test_streams_that_randomise_have_no_plain_path():
 
 # Paths of batches: counts, reports, simulated users; one user is replaced and nobody else.
 BATCH = Shape(states=2, actions=2, horizon=2)
+BITS = Shuffle(2, 1e-3, mechanism="bits").calibrate(BATCH)
 TRUSTS = {
     "central": Central(1),
     "local": Local(1, mechanism="laplace"),
@@ -190,12 +191,12 @@ def test_reports_add_up_to_what_is_released():
 
 def test_messages_are_seen_as_numbers_per_counter():
     messages = np.array([[0, 1], [2, 0], [0, 0], [0, 1], [2, 1]])
-    assert _histogram(messages).tolist() == [3, 0, 2, 2, 0, 1]
+    assert _histogram(messages, BITS, None).tolist() == [3, 0, 2, 2, 0, 1]
 
 
 def test_the_order_of_messages_is_not_seen():
     messages = np.random.default_rng(0).integers(0, 2, (20, 2))
-    assert np.array_equal(_histogram(messages), _histogram(messages[::-1]))
+    assert np.array_equal(_histogram(messages, BITS, None), _histogram(messages[::-1], BITS, None))
 
 
 def test_reports_of_local_users_are_seen_themselves():

@@ -98,7 +98,7 @@ def test_plans_are_small_and_of_the_right_schedule(mechanism):
     kind = BatchMechanism if mechanism.schedule == "batch" else ContinualMechanism
     for each in (plan, target):
         assert isinstance(each, kind)
-        assert each.mechanism == mechanism.name
+        assert each.name == mechanism.name
         assert each.guarantee.epsilon <= 1 + 1e-9
         assert each.guarantee.delta == entry.claimed[1]
     assert (target.shape.horizon, target.statistics) == (1, ("visits",))

@@ -24,8 +24,7 @@ def made():
     """Law name -> content of a certificate that holds, as it would be read from a file."""
     pytest.importorskip("flint")
     from discreet.privacy.certificates import distributions, verify
-    from discreet.privacy.certificates.claims import Claim
-    from discreet.privacy.certificates.document import certify_claim
+    from discreet.privacy.certificates.document import Claim, certify_claim
 
     half, million = Fraction(1, 2), Fraction(1, 10**6)
     one = {"horizon": 1, "statistics": ["visits"]}

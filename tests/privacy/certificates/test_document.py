@@ -10,7 +10,6 @@ pytest.importorskip("flint")
 
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.claims import Claim
 from discreet.privacy.certificates.distributions import (
     LAWS,
     FlippedBits,
@@ -22,6 +21,7 @@ from discreet.privacy.certificates.document import (
     NOT_COVERED,
     Certificate,
     CertificateError,
+    Claim,
     certify_claim,
     rounded,
     verify,

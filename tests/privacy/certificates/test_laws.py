@@ -10,7 +10,6 @@ pytest.importorskip("flint")
 
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.certificates.claims import Claim, claim_of, promised
 from discreet.privacy.certificates.distributions import (
     BinomialBits,
     GaussianGrid,
@@ -21,7 +20,14 @@ from discreet.privacy.certificates.distributions import (
     TableNoise,
     coefficients_digest,
 )
-from discreet.privacy.certificates.document import certify, certify_claim, verify
+from discreet.privacy.certificates.document import (
+    Claim,
+    certify,
+    certify_claim,
+    claim_of,
+    promised,
+    verify,
+)
 from helpers.certificates import recomputed
 from helpers.refutations import binomial_refutation, gaussian_refutation
 

@@ -12,7 +12,7 @@ from discreet.privacy import certify
 
 @pytest.mark.parametrize("thing", [Central(1), Central, "central/gaussian", None])
 def test_what_is_no_plan_is_one_sentence(thing):
-    with pytest.raises(InvalidInputError, match=r"Expected a calibrated plan, got .*\.calibrate\("):
+    with pytest.raises(InvalidInputError, match=r"a calibrated mechanism, got .*\.calibrate\("):
         certify(thing)
 
 

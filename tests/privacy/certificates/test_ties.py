@@ -12,7 +12,7 @@ from discreet.errors import CalibrationError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, certify, verify
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.claims import claim_of
+from discreet.privacy.certificates.document import claim_of
 from discreet.privacy.mechanisms.registry import everything
 from helpers.certificates import resealed
 

@@ -35,7 +35,7 @@ def test_batches_of_every_trust_model(trust):
     assert found.name.startswith(f"{trust}/")
     assert (found.exact is None) == (trust == "local")
     lines = dict(noise_lines(plan, [100]))
-    assert lines["mechanism"] == plan.mechanism
+    assert lines["mechanism"] == plan.name
     deviation = plan.noise_variance(100)["rewards"] ** 0.5
     assert lines["noise on a counter of rewards"].startswith(f"{rounded_noise(deviation)} users (")
 
@@ -59,18 +59,18 @@ def test_a_central_stream():
 
 def test_too_little_noise_is_convicted():
     plan = TRUSTS["central"].calibrate(SHAPE)
-    weak = replace(plan, distribution=Gaussian(plan.noise.sigma / 2))
+    weak = replace(plan, noise=Gaussian(plan.noise.sigma / 2))
     found = examined(weak, "central", quiet)
     assert found.exact > 1.9
     assert not found.holds(1.0)
     assert not proofs(weak, [], quiet)[0].text
-    hopeless = replace(plan, distribution=Gaussian(plan.noise.sigma / 40))
+    hopeless = replace(plan, noise=Gaussian(plan.noise.sigma / 40))
     assert evidence._attack(hopeless) > 1.5
 
 
 def test_noise_that_is_missing_is_convicted():
     plan = TRUSTS["central"].calibrate(SHAPE)
-    assert evidence._attack(replace(plan, distribution=Gaussian(1e-9))) == float("inf")
+    assert evidence._attack(replace(plan, noise=Gaussian(1e-9))) == float("inf")
 
 
 def test_large_shapes_are_not_listed_and_say_so(monkeypatch):

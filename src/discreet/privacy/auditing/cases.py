@@ -30,7 +30,7 @@ from discreet.privacy.auditing.paths import (
     takes,
     vector_paths,
 )
-from discreet.privacy.mechanisms.base import BatchMechanism
+from discreet.privacy.mechanisms.base import USUAL_SIZES, AuditSizes, BatchMechanism
 from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
@@ -49,43 +49,6 @@ _LARGE = 70_000
 """Users of a batch that does not fit into 16 bits, or into pieces of so many users."""
 _HONEST = ((0.5, 2, 4), (0.9, 9, 10), (0.9, 1, 2))
 """The promised fraction, and how many of how many users are then honest."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditSizes:
-    """How small a mechanism must be made to be audited exactly."""
-
-    shape: Shape | None = None
-    statistics: tuple[str, ...] = STATISTICS
-    episodes: int = 5
-    last_transitions: bool = True
-    target: bool = True
-    long: bool = True
-    quick_long: bool = False
-    slow: bool = False
-    forms: tuple[str, ...] = ("",)
-    centred_losses: bool = False
-
-
-_LISTED = AuditSizes(shape=_SMALL, statistics=("rewards",), episodes=1)
-_BOUNDED = AuditSizes(shape=_SMALL, statistics=("visits",), slow=True, long=False, target=False)
-_SIZES = {
-    ("central", "batch", "gaussian"): AuditSizes(forms=("", "centred")),
-    ("central", "batch", "laplace"): AuditSizes(forms=("", "centred")),
-    ("central", "continual", "toeplitz"): AuditSizes(centred_losses=True),
-    ("central", "continual", "tree-laplace"): AuditSizes(quick_long=True),
-    ("central", "continual", "tree-iid"): AuditSizes(long=False),
-    ("local", "batch", "split"): replace(_LISTED, statistics=CENTRED, last_transitions=False),
-    ("local", "batch", "one-step"): _LISTED,
-    ("local", "batch", "randomized-response"): _LISTED,
-    ("local", "batch", "bounded"): _BOUNDED,
-    ("local", "continual", "laplace"): AuditSizes(centred_losses=True),
-    ("local", "continual", "gaussian"): AuditSizes(long=False),
-    ("local", "continual", "randomized-response"): _LISTED,
-    ("local", "continual", "bounded"): _BOUNDED,
-    ("local", "continual", "one-step"): _LISTED,
-    ("shuffle", "batch", "histogram"): AuditSizes(statistics=CENTRED, last_transitions=False),
-}
 
 
 @dataclass(frozen=True)
@@ -121,7 +84,8 @@ class Entry:
     @property
     def sizes(self) -> AuditSizes:
         """What the mechanism says of its audit."""
-        return _SIZES.get((self.trust, self.schedule, self.mechanism), AuditSizes())
+        sizes: AuditSizes = getattr(self.spec.load(), "audit", USUAL_SIZES)
+        return sizes
 
     @property
     def claimed(self) -> tuple[float, float]:
@@ -168,7 +132,7 @@ class Entry:
         return self._calibrate(_SMALL if self.spec.randomises else _TINY, ("visits",), LONG)
 
     def _calibrate(
-        self, shape: Shape, statistics: tuple[str, ...], episodes: int = AuditSizes.episodes
+        self, shape: Shape, statistics: tuple[str, ...], episodes: int = USUAL_SIZES.episodes
     ) -> Mechanism:
         with warnings.catch_warnings():  # printed constants warn when used; an audit knows
             warnings.simplefilter("ignore", DiscreetWarning)

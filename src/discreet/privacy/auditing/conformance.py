@@ -22,7 +22,6 @@ from discreet.privacy.auditing.paths import (
     Mechanism,
     Path,
     batch_paths,
-    device,
     long_path,
     main_path,
     stream_paths,
@@ -48,6 +47,9 @@ _SIGMAS = 7.0
 @runtime_checkable
 class OffersPaths(Protocol):
     """A mechanism of another room, which says itself how it is to be audited."""
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def guarantee(self) -> Guarantee: ...
@@ -89,7 +91,7 @@ def check_mechanism(
     True
     """
     several = _named(mechanism) if isinstance(mechanism, str) else [mechanism]
-    name = mechanism if isinstance(mechanism, str) else getattr(mechanism, "mechanism", "layered")
+    name = mechanism if isinstance(mechanism, str) else mechanism.name
     problems = [text for each in several for text in _problems(each, progress)]
     return Conformance(name, tuple(dict.fromkeys(problems)))
 
@@ -173,7 +175,7 @@ def _messages(mechanism: Mechanism) -> Iterator[str]:
     if not isinstance(mechanism, BatchMechanism) or mechanism.guarantee.notion != "SDP":
         return
     sampler = SimulationSampler(np.random.default_rng(3))
-    encoder = device(mechanism, _CROWD)
+    encoder = mechanism.encoder(_CROWD)
     sent = [
         encoder.encode(u.states, u.actions, u.rewards, sampler) for u in opposites(mechanism.shape)
     ]
@@ -310,10 +312,9 @@ def _publish(
     """One user's release, from counts or from a report, whichever the mechanism takes."""
     if mechanism.takes_counts:
         return mechanism.release(user.counts(mechanism.shape), sampler=sampler, support=support)
-    devices = mechanism
-    encoder = devices.encoder(1, support=support)
+    encoder = mechanism.encoder(1, support=support)
     report = encoder.encode(user.states, user.actions, user.rewards, sampler)
-    return devices.release_reports(report, 1, secure=sampler.secure, support=support)
+    return mechanism.release_reports(report, 1, secure=sampler.secure, support=support)
 
 
 def _is_additive(mechanism: Mechanism) -> bool:

@@ -6,7 +6,7 @@ A `Path` is one data set's run and the runs of its neighbours. What is audited k
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from discreet.privacy.auditing.neighbours import (
     vector,
 )
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler
-from discreet.privacy.mechanisms._devices import HistogramEncoder
 from discreet.privacy.mechanisms.base import (
     BatchMechanism,
     ContinualMechanism,
@@ -117,13 +116,6 @@ def main_path(mechanism: Mechanism, users: int = 1) -> Path:
     return stream_path(mechanism, ADD, mechanism.episodes)
 
 
-def device(mechanism: Mechanism, users: int = 1) -> Encoder:
-    """The encoder of a mechanism of either schedule."""
-    if isinstance(mechanism, ContinualMechanism):
-        return mechanism.encoder()
-    return mechanism.encoder(users)
-
-
 # Batches: counts released, reports and messages encoded and analysed, users simulated.
 
 
@@ -131,10 +123,7 @@ def batch_paths(mechanism: BatchMechanism, users: int = 3) -> Iterator[Path]:
     """All ways through a batch, on everything that can be played and on one public policy."""
     # Local reports are private one by one, and listed one by one.
     crowd = 1 if mechanism.guarantee.notion == "LDP" else users
-    takes = {
-        RELEASE: mechanism.takes_counts,
-        REPORTS: mechanism.takes_reports,
-    }
+    takes = {RELEASE: mechanism.takes_counts, REPORTS: mechanism.takes_reports}
     for name in BATCH_WAYS:
         if takes.get(name, True):
             for size in dict.fromkeys((mechanism.min_users, crowd)):
@@ -252,8 +241,7 @@ def _reports(
     honest: int | None = None,
 ) -> FloatArray:
     """Encode on the device, shuffle, analyse. Seen are reports (or, mixed, their sums) too."""
-    devices = mechanism
-    encoder = devices.encoder(len(users), support=support)
+    encoder = mechanism.encoder(len(users), support=support)
     trusted = len(users) if honest is None else honest
     silent = PresetSampler.still()  # the randomness of a user who adds no noise
     sent = [
@@ -263,17 +251,20 @@ def _reports(
     messages = np.concatenate(sent)
     if mechanism.guarantee.notion == "SDP":
         messages = messages[sampler.permutation(len(messages))]
-        seen = np.concatenate([[len(rows) for rows in sent], _histogram(messages, encoder)])
+        kinds = _histogram(messages, mechanism, encoder)
+        seen = np.concatenate([[len(rows) for rows in sent], kinds])
     else:
         seen = messages.ravel()
-    released = devices.release_reports(messages, len(users), secure=sampler.secure, support=support)
+    released = mechanism.release_reports(
+        messages, len(users), secure=sampler.secure, support=support
+    )
     return np.concatenate([seen, everything(released)]).astype(np.float64)
 
 
-def _histogram(messages: IntArray, encoder: Encoder | None = None) -> FloatArray:
+def _histogram(messages: IntArray, mechanism: BatchMechanism, encoder: Encoder) -> FloatArray:
     """What is left of messages after the shuffler: how many of each kind there are."""
-    if isinstance(encoder, HistogramEncoder):
-        groups = encoder.device.groups
+    if mechanism.spec.groups:
+        groups = cast(Any, encoder).device.groups
         seen = np.zeros((len(groups), max(one.cells for one in groups) + 1))
         np.add.at(seen, (messages[:, 0], messages[:, 1]), 1.0)
         return seen.ravel()
@@ -409,8 +400,7 @@ def _add_report(
     mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler
 ) -> FloatArray:
     """Reports are seen by whoever adds them up."""
-    devices = mechanism
-    encoder, stream = devices.encoder(), devices.open(sampler)
+    encoder, stream = mechanism.encoder(), mechanism.open(sampler)
     reports, releases = [], []
     for user in users:
         reports.append(encoder.encode(user.states, user.actions, user.rewards, sampler))
@@ -425,14 +415,14 @@ def _block(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sam
 
 def _disk(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     """A study on a disk, of which somebody has one copy, made half-way, and the key to it."""
-    tree, releases = mechanism.stored().open_stored(sampler), []
-    copied = tree.open
+    stored, releases = mechanism.stored().open_stored(sampler), []
+    copied = stored.open
     for place, user in enumerate(users):
         if place == len(users) // 2:
-            copied = tree.open.copy()
+            copied = stored.open.copy()
         counts = _counts(user, mechanism.shape)
-        tree.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
-        releases.append(tree.release())
+        stored.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
+        releases.append(stored.release())
     return np.concatenate([*releases, copied.ravel()]).astype(np.float64)
 
 

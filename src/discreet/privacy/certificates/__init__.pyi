@@ -1,9 +1,9 @@
-from discreet.privacy.certificates.claims import Claim as Claim
-from discreet.privacy.certificates.claims import claim_of as claim_of
 from discreet.privacy.certificates.distributions import Layers as Layers
 from discreet.privacy.certificates.distributions import layered_delta as layered_delta
 from discreet.privacy.certificates.distributions import layered_refutation as layered_refutation
 from discreet.privacy.certificates.document import Certificate as Certificate
 from discreet.privacy.certificates.document import CertificateError as CertificateError
+from discreet.privacy.certificates.document import Claim as Claim
 from discreet.privacy.certificates.document import certify as certify
 from discreet.privacy.certificates.document import certify_claim as certify_claim
+from discreet.privacy.certificates.document import claim_of as claim_of

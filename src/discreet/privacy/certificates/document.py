@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from discreet import _validate
 from discreet._files import write_atomically
 from discreet._types import JsonObject, Plain
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.claims import Claim, Plan, claim_of
-from discreet.privacy.certificates.distributions import Progress
-from discreet.privacy.guarantee import rounded_down, rounded_up
+from discreet.privacy.certificates.distributions import LAWS, Law, Progress
+from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up
 
 FORMAT = "discreet-certificate/1"
 NOT_COVERED = verifier.NOT_COVERED
@@ -23,6 +23,78 @@ NOT_COVERED = verifier.NOT_COVERED
 
 class CertificateError(CalibrationError):
     """A certificate that does not hold, or a claim that could not be certified."""
+
+
+@runtime_checkable
+class Certifiable(Protocol):
+    """A calibrated mechanism, which says itself what a certificate has to prove."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def certified(self, users: int | None = None) -> tuple[str, dict[str, Any]]:
+        """The name of its noise distribution (one of `LAWS`) and the exact parameters."""
+
+    def release_facts(self, users: int | None = None) -> dict[str, Plain]:
+        """What is released, of whom and when: all that the moves of one user depend on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A release, the law of its noise and the guarantee that it delivers, in exact numbers."""
+
+    release: dict[str, Plain]
+    law: Law
+    epsilon: Fraction
+    delta: Fraction
+
+    def to_dict(self) -> dict[str, Plain]:
+        """As a certificate states it."""
+        return {
+            "release": self.release,
+            "law": {"name": self.law.name, **self.law.fields()},
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
+
+
+def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
+    """What a mechanism *says* of itself, in exact numbers; `verify.py` derives the moves again.
+
+    Args:
+        mechanism: of a batch, of a stream, or of an adversarial learner.
+        users: of the batch, where the noise depends on it; None: for every batch.
+    """
+    if not isinstance(mechanism, Certifiable):
+        raise InvalidInputError(
+            f"Expected a calibrated mechanism, got {mechanism!r}; write for instance "
+            f"Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))."
+        )
+    guarantee = mechanism.guarantee
+    if guarantee.notion == "none":
+        raise UnsupportedError(
+            "A mechanism without privacy promises nothing that could be certified."
+        )
+    if guarantee.claimed is not None:
+        raise UnsupportedError(
+            "Printed constants are not covered by certificates; use calibration='exact'."
+        )
+    name, parameters = mechanism.certified(users)
+    return Claim(
+        release=mechanism.release_facts(users),
+        law=LAWS[name](**parameters),
+        epsilon=promised(guarantee.epsilon),
+        delta=promised(guarantee.delta),
+    )
+
+
+def promised(value: float) -> Fraction:
+    """The smaller of what a person means by a number and what the machine makes of it.
+
+    >>> promised(0.1)
+    Fraction(1, 10)
+    """
+    return min(_validate.exact(value), Fraction(value))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,28 +168,28 @@ def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
 
 
 def certify(
-    plan: Plan,
+    mechanism: Certifiable,
     *,
     users: int | None = None,
     check: bool = True,
     progress: Progress = lambda _: None,
 ) -> Certificate:
-    """A rigorous bound on the delta of a plan's noise, as a certificate.
+    """A rigorous bound on the delta of the noise of a mechanism, as a certificate.
 
     Args:
-        plan: what `TrustModel.calibrate` or `calibrate_layered` returned.
-        users: of the batch (shuffle plans need it).
+        mechanism: what `TrustModel.calibrate` or `calibrate_layered` returned.
+        users: of the batch (where the noise depends on it).
         check: also run the verifier on the result, as a reader would.
         progress: called with what is being computed.
 
     >>> from discreet.mdp.shape import Shape
     >>> from discreet.privacy import Central
-    >>> plan = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=2, actions=2, horizon=2))
-    >>> certificate = certify(plan)
+    >>> mechanism = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=2, actions=2, horizon=2))
+    >>> certificate = certify(mechanism)
     >>> certificate.holds, round(certificate.ratio, 3)
     (True, 1.0)
     """
-    return certify_claim(claim_of(plan, users=users), check=check, progress=progress)
+    return certify_claim(claim_of(mechanism, users=users), check=check, progress=progress)
 
 
 def certify_claim(
@@ -138,15 +210,15 @@ def certify_claim(
 def verify(
     source: str | Path | JsonObject | Certificate,
     *,
-    of: Plan | None = None,
+    of: Certifiable | None = None,
     users: int | None = None,
 ) -> Fraction:
     """Check a certificate with integers alone; returns the bound that was found again.
 
     Args:
         source: a file, its content, or a certificate.
-        of: the plan that it must be a certificate of: its release, its noise, its guarantee.
-        users: of the plan's batch, as `certify` takes it.
+        of: the mechanism that it must be a certificate of: its release, its noise, its guarantee.
+        users: of the batch, as `certify` takes it.
     """
     try:
         data = _content(source)

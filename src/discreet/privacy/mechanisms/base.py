@@ -125,7 +125,6 @@ class AuditSizes:
         slow: left out of a quick audit.
         forms: also ``"centred"``, as learners ask for it.
         centred_losses: also with centred bandit losses.
-        more: ``"module:function"`` of further rows.
     """
 
     shape: Shape | None = None
@@ -138,7 +137,6 @@ class AuditSizes:
     slow: bool = False
     forms: tuple[str, ...] = ("",)
     centred_losses: bool = False
-    more: str = ""
 
 
 USUAL_SIZES = AuditSizes()

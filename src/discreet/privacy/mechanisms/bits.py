@@ -49,7 +49,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -68,7 +68,6 @@ from discreet.privacy.accounting.search import NoiseBits, noise_bits
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, shuffled
 from discreet.privacy.mechanisms.additive import cell_mask, episode_counts, support_cells
 from discreet.privacy.mechanisms.base import (
-    AuditSizes,
     BatchMechanism,
     Certified,
     Request,
@@ -108,8 +107,6 @@ class BitsBatch(BatchMechanism):
     moves: int
     honest: float = 1.0
     printed: "PrintedShuffle | None" = None
-
-    audit: ClassVar[AuditSizes] = AuditSizes(more="discreet.privacy.auditing.printed_messages:rows")
 
     @classmethod
     def designed(

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import CalibrationError
+from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import (
     gaussian_delta,
     gaussian_sigma,
@@ -151,7 +152,9 @@ def _each(design: Design, *, per_step: bool = False, audit: AuditSizes) -> Added
     return AddedContinually(over_time, by_devices=True, audit=audit)
 
 
-_SLOW = AuditSizes(statistics=("visits",), slow=True, long=False, target=False)
+_SLOW = AuditSizes(
+    shape=Shape(1, 2, 2), statistics=("visits",), slow=True, long=False, target=False
+)
 laplace = AddedOnce(laplace_noise, by_devices=True)
 """Discrete Laplace noise of scale L1/epsilon (6H/epsilon for the three statistics)."""
 gaussian = AddedOnce(gaussian_noise, by_devices=True)

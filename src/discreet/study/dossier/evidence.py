@@ -23,7 +23,7 @@ from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.auditing.cases import entries
 from discreet.privacy.auditing.examine import TOLERANCE, examine
 from discreet.privacy.auditing.neighbours import Episode, everything, opposites, total
-from discreet.privacy.auditing.paths import RELEASE, batch_path, device
+from discreet.privacy.auditing.paths import RELEASE, batch_path
 from discreet.privacy.auditing.run import AuditRow, audit
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
@@ -179,7 +179,7 @@ def _telling(part: FloatArray, seen: list[FloatArray], varying: np.ndarray) -> F
 def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
     """What becomes visible of one user: a report, or the release of the smallest batch."""
     if mechanism.guarantee.notion == "LDP":
-        report = device(mechanism).encode(user.states, user.actions, user.rewards, sampler)
+        report = mechanism.encoder().encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
     if isinstance(mechanism, ContinualMechanism):
         tree = mechanism.open_stored(sampler)
@@ -214,7 +214,7 @@ def _paths(
 def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The exact noise: the law in exact numbers, and what it adds to one counter."""
     try:
-        from discreet.privacy.certificates.claims import claim_of
+        from discreet.privacy.certificates.document import claim_of
 
         largest = max(sizes, default=None) if mechanism.per_batch else None
         law = claim_of(mechanism, users=largest).law
