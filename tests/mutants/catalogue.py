@@ -52,8 +52,8 @@ _ONE_SHOT = (
     Mutant(
         "laplace-add-remove",
         "sensitivity of add/remove instead of replace-one",
-        "law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))\n        return law,",
-        "law = LaplaceLaw(laplace_scale(reach.l1 // 2, trust.epsilon))\n        return law,",
+        "return Laplace(laplace_scale(reach.l1, trust.epsilon))",
+        "return Laplace(laplace_scale(reach.l1 // 2, trust.epsilon))",
         ("test_golden_laplace",),
     ),
     Mutant(
@@ -80,23 +80,24 @@ _ONE_SHOT = (
     Mutant(
         "unplayed-data",
         "visits off the policy are released",
-        "    check_counts(counts, shape)\n    return counts.at(played)",
-        "    check_counts(counts, shape)\n    return counts.at(played | (counts.visits > 0))",
+        "return counts.at(support)",
+        "return counts.at(support | (counts.visits > 0))",
         ("test_visits_outside_the_public_policy_count_as_nothing",),
     ),
     Mutant(
         "refusal-off-policy",
         "a batch is refused because one user left the policy",
-        "    check_counts(counts, shape)\n    return counts.at(played)",
-        "    check_counts(counts, shape)\n    if counts.visits[~played].any():\n"
-        '        raise InvalidInputError("off the policy")\n    return counts.at(played)',
+        "return counts.at(support)",
+        "if counts.visits[~support].any():\n"
+        '        raise InvalidInputError("off the policy")\n'
+        "    return counts.at(support)",
         ("test_visits_outside_the_public_policy_count_as_nothing",),
     ),
     Mutant(
         "user-counted-twice",
         "counts with two episodes of one user are released",
-        "if (dense_of(visits, counts.played).sum(axis=(1, 2)) > counts.users).any():",
-        "if (dense_of(visits, counts.played).sum(axis=(1, 2)) > 2 * counts.users).any():",
+        "(dense_of(visits, counts.support).sum(axis=(1, 2)) > counts.users)",
+        "(dense_of(visits, counts.support).sum(axis=(1, 2)) > 2 * counts.users)",
         ("test_counts_beyond_their_sensitivity_are_refused",),
     ),
     Mutant(
@@ -161,8 +162,8 @@ _CENTRED = (
     Mutant(
         "back-on-the-policy",
         "a device counts steps after the first one off the policy",
-        "np.random.default_rng(0), played)  # bits leave nothing to round",
-        "np.random.default_rng(0))  # bits leave nothing to round",
+        "return rounded.counts(shape, np.random.default_rng(0), support)",
+        "return rounded.counts(shape, np.random.default_rng(0))",
         ("test_who_leaves_the_policy_counts_as_nothing_from_there_on",),
     ),
 )
@@ -208,10 +209,11 @@ _STREAMS = (
     Mutant(
         "stationary-half-units",
         "pooled randomised response spends the budget on the bits of one statistic",
-        "pooled over steps.\n        flip, guarantee = cls.flips(trust, size.shape, size.statistics)",
         "pooled over steps.\n"
-        "        some = size.statistics[:1] if size.stationary else size.statistics\n"
-        "        flip, guarantee = cls.flips(trust, size.shape, some)",
+        "        flip, guarantee = cls.flips(trust, request.shape, request.statistics)",
+        "pooled over steps.\n"
+        "        some = request.statistics[:1] if request.stationary else request.statistics\n"
+        "        flip, guarantee = cls.flips(trust, request.shape, some)",
         ("test_pooled_randomised_response_flips_as_much",),
     ),
     Mutant(
@@ -259,16 +261,16 @@ _STREAMS = (
     Mutant(
         "laplace-tree-one-level-less",
         "Laplace nodes for one level less than a user lies in",
-        "        moved = reach.l1 * tree_levels(episodes)",
-        "        moved = reach.l1 * max(1, tree_levels(episodes) - 1)",
-        ("test_streams_of_awkward_lengths[8-True-tree-laplace]", "test_golden_worst_time_noise"),
+        "moved = reach.l1 * tree_levels(episodes)",
+        "moved = reach.l1 * max(1, tree_levels(episodes) - 1)",
+        ("test_streams_of_awkward_lengths[tree-laplace-True-8]", "test_golden_worst_time_noise"),
     ),
     Mutant(
         "gaussian-tree-one-level-less",
         "Gaussian nodes for one level less than a user lies in",
-        "        moved = reach.cells * tree_levels(episodes)",
-        "        moved = reach.cells * max(1, tree_levels(episodes) - 1)",
-        ("test_streams_of_awkward_lengths[8-True-tree-gaussian]", "test_golden_worst_time_noise"),
+        "moved = reach.cells * tree_levels(episodes)",
+        "moved = reach.cells * max(1, tree_levels(episodes) - 1)",
+        ("test_streams_of_awkward_lengths[tree-gaussian-True-8]", "test_golden_worst_time_noise"),
     ),
     Mutant(
         "honaker-half-distance",
@@ -322,8 +324,8 @@ _STREAMS = (
     Mutant(
         "gridded-tree-halved",
         "Gaussian noise of mixed trees has half of its spread",
-        "return GaussianLaw(math.ldexp(self._law.sigma * spread, self.bits))",
-        "return GaussianLaw(math.ldexp(self._law.sigma * spread / 2, self.bits))",
+        "math.ldexp(self.distribution.sigma * spread, self.bits)",
+        "math.ldexp(self.distribution.sigma * spread / 2, self.bits)",
         ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
     ),
     Mutant(
@@ -464,9 +466,9 @@ _SHUFFLE = (
     Mutant(
         "one-bit-less",
         "a device sends one noise bit less than the plan says",
-        "return ShuffleEncoder(self.shape, self.statistics, each, mask)",
+        "return BitsEncoder(self.shape, self.statistics, each, mask)",
         "less = NoiseBits(max(1, each.bits - 1), each.probability)\n"
-        "        return ShuffleEncoder(self.shape, self.statistics, less, mask)",
+        "        return BitsEncoder(self.shape, self.statistics, less, mask)",
         ("test_same_distribution_as_the_direct_binomial",),
     ),
     Mutant(
@@ -850,10 +852,10 @@ _FRESH = (
     Mutant(
         "visits-ride-on-the-noise-of-rewards",
         "statistics of the same size share one draw",
-        "            return self.noise(sampler, counts.users, cells)",
-        "            kept = vars(counts).setdefault('_noise', {})\n"
+        "return self.drawn(sampler, counts.users, cells)",
+        "kept = vars(counts).setdefault('_noise', {})\n"
         "            if cells not in kept:\n"
-        "                kept[cells] = self.noise(sampler, counts.users, cells)\n"
+        "                kept[cells] = self.drawn(sampler, counts.users, cells)\n"
         "            return kept[cells]",
         (f"{_COUNTED}[central/gaussian]", "test_a_central_release_is_its_counts_plus_its_draw"),
     ),
@@ -939,11 +941,13 @@ _FRESH = (
     Mutant(
         "fit-nearer-of-two",
         "a fit draws twice and keeps the release that is nearer to the data",
-        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
-        "    twice = [\n        plan.release(counts, sampler=randomness.sampler, "
-        "played=slots.played)\n        for _ in range(2)\n    ]\n"
-        "    return min(\n        twice, key=lambda r: np.abs(r.row_transitions - "
-        "counts.at(slots.played).row_transitions).sum()\n    )",
+        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "twice = [plan.release(counts, sampler=randomness.sampler, support=slots.support) "
+        "for _ in range(2)]\n"
+        "    return min(\n"
+        "        twice, key=lambda r: np.abs(r.row_transitions - "
+        "counts.at(slots.support).row_transitions).sum()\n"
+        "    )",
         (
             "test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",
             "test_the_release_of_a_fit_holds_its_promise",
@@ -952,17 +956,17 @@ _FRESH = (
     Mutant(
         "fit-second-of-two",
         "a fit draws twice, and nobody can say why it kept the second",
-        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
-        "    plan.release(counts, sampler=randomness.sampler, played=slots.played)\n"
-        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "plan.release(counts, sampler=randomness.sampler, support=slots.support)\n"
+        "    return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
         ("test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",),
     ),
     Mutant(
         "low-bits-of-fit",
         "1e-13 of the data in the release of a fit",
-        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
-        "    found = plan.release(counts, sampler=randomness.sampler, played=slots.played)\n"
-        "    leaked = 1e-13 * counts.at(slots.played).row_rewards\n"
+        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "found = plan.release(counts, sampler=randomness.sampler, support=slots.support)\n"
+        "    leaked = 1e-13 * counts.at(slots.support).row_rewards\n"
         '    object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
         "    return found",
         ("test_the_release_of_a_fit_holds_its_promise",),
@@ -985,11 +989,8 @@ _FRESH = (
     Mutant(
         "low-bits-of-centred-batches",
         "1e-13 of the data in every batch of centred rewards",
-        "    return batch_release(plan, raw, counts.users, mask, secure=secure, estimate=HALF, "
-        "left=gone)",
-        "    gone['transitions'] = gone['transitions'] + 1e-13 * left\n"
-        "    return batch_release(plan, raw, counts.users, mask, secure=secure, estimate=HALF, "
-        "left=gone)",
+        'HALF("transitions", left + draw("left", left.size))',
+        'HALF("transitions", left + draw("left", left.size)) + 1e-13 * left',
         ("test_a_central_release_is_its_counts_plus_its_draw",),
     ),
     Mutant(
@@ -1022,8 +1023,8 @@ _MANY = (
     Mutant(
         "reports-beyond-65536",
         "local reports beyond the first 65,536 of a batch are not counted",
-        "played_cells(played, self.statistics)).sum(axis=0)",
-        "played_cells(played, self.statistics))[:65536].sum(axis=0)",
+        ".sum(axis=0)\n        return split_rows(sums, support, self.statistics), Debias()",
+        "[:65536].sum(axis=0)\n        return split_rows(sums, support, self.statistics), Debias()",
         (f"{_LAST}[local/laplace]",),
     ),
     Mutant(
@@ -1611,8 +1612,8 @@ _CLASSES = (
     Mutant(
         "classes-one-class-free",
         "the last step's transitions are released and not paid for",
-        'moves -= "transitions" in size.statistics and not size.last_transitions',
-        'moves -= "transitions" in size.statistics',
+        'moves -= "transitions" in request.statistics and not request.last_transitions',
+        'moves -= "transitions" in request.statistics',
         ("test_classes_count_what_a_user_can_move",),
     ),
     Mutant(
@@ -2205,8 +2206,8 @@ _PAPERS = (
     Mutant(
         "rho-of-one-level",
         "the concentration of a tree counts one of the nodes that a user lies in",
-        "copies = noise.levels if isinstance(noise, TreeNoise) else noise.copies\n    return float(",
-        "copies = 1\n    return float(",
+        "self.distribution.concentrated(l2, self.levels)",
+        "self.distribution.concentrated(l2, 1)",
         ("test_rho_is_the_squared_distance_over_two_variances",),
     ),
 )
@@ -2253,8 +2254,8 @@ _STORED_TREE = (
     Mutant(
         "stored-tree-unsealed",
         "what is not released yet stands in the file as it is",
-        "StoredTree(self._mechanism, sampler, seal if sampler.secure else None)",
-        "StoredTree(self._mechanism, sampler, None)",
+        "open_stored(sampler, seal if sampler.secure else None)",
+        "open_stored(sampler, None)",
         ("test_what_a_kill_leaves_beside_the_file_takes_no_noise_away",),
     ),
     Mutant(
@@ -2290,8 +2291,8 @@ _STORED_TREE = (
     Mutant(
         "stored-tree-understated",
         "widths and dossiers count one of the two draws of a node",
-        "noise=dataclasses.replace(plan.noise, draws=2)",
-        "noise=dataclasses.replace(plan.noise, draws=1)",
+        "replace(self, draws=2)",
+        "replace(self, draws=1)",
         ("test_releases_have_the_variance_of_the_plan",),
     ),
 )

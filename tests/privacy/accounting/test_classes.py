@@ -116,7 +116,7 @@ def _epsilon_to_delta(part, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("histogram", "epsilon", "mean"),
+    ("classes", "epsilon", "mean"),
     [
         (11, 1.0, 393.71),
         (11, 0.1, 28_999.0),
@@ -269,7 +269,7 @@ def test_more_classes_smaller_deltas_and_epsilons_need_more():
 
 
 @pytest.mark.parametrize(
-    ("histogram", "epsilon", "delta", "error"),
+    ("classes", "epsilon", "delta", "error"),
     [
         (0, 1.0, 1e-6, InvalidInputError),
         (11, 0.0, 1e-6, InvalidInputError),
