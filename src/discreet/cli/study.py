@@ -219,14 +219,15 @@ def ask(
 
 def _say_who_runs(study: "Study") -> None:
     """Not every mechanism has code for phones."""
-    from discreet.study.files import on_devices
+    from discreet.privacy.mechanisms.registry import mechanisms
 
-    if not on_devices(study.encoder()):
-        shuffled = study.guarantee.notion == "SDP"
-        names = '"histogram"' if shuffled else '"one-step" or "randomized-response"'
+    spec = study.mechanism.spec
+    if not spec.on_devices:
+        known = mechanisms(spec.trust, spec.schedule).values()
+        able = " or ".join(f'"{one.name}"' for one in known if one.on_devices)
         say(
             f"This mechanism needs the whole library where people are. For phones and pages choose "
-            f"mechanism = {names} in [trust]."
+            f"mechanism = {able} in [trust]."
         )
 
 

@@ -16,7 +16,8 @@ from discreet import _validate
 from discreet._files import write_atomically
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.certificates.document import Certificate, certify
-from discreet.privacy.mechanisms.histogram import HistogramBatch
+from discreet.privacy.mechanisms.base import BatchMechanism
+from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.trust import Shuffle
 from discreet.service import configs
 from discreet.service.analyser import check_study
@@ -113,11 +114,12 @@ def setup_service(
 
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
     """The charter of a study that has begun."""
-    plan = study.mechanism
-    if not isinstance(plan, HistogramBatch):
+    mechanism = study.mechanism
+    if not isinstance(mechanism, BatchMechanism) or not mechanism.spec.groups:
+        able = [s.name for s in mechanisms(trust.name, "batch").values() if s.groups]
         raise UnsupportedError(
-            "A service needs Shuffle(..., mechanism='histogram') and a learner in batches, such as "
-            "'flow-ucb'."
+            f"A service needs Shuffle(..., mechanism={' or '.join(map(repr, able))}) and a learner "
+            f"in batches, such as 'flow-ucb'."
         )
     names, problem = study.names, study.problem
     least = terms.min_users or max(2, study.batch_size // 4)
@@ -126,7 +128,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
             f"The first batch has {study.batch_size} users, fewer than min_users={least}; ask "
             f"for more episodes, or for a smaller least batch."
         )
-    certificate = _certificate(plan)
+    certificate, (_, noise) = _certificate(mechanism), mechanism.certified()
     return Charter(
         purpose=terms.purpose,
         names={
@@ -135,12 +137,12 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
             "steps": tuple(str(name) for name in names.steps),
         },
         start=tuple(i for i, begins in enumerate(problem.start.tolist()) if begins),
-        statistics=tuple(plan.statistics),
-        last_transitions=plan.last_transitions,
+        statistics=tuple(mechanism.statistics),
+        last_transitions=mechanism.last_transitions,
         epsilon=_validate.exact(trust.epsilon),
         delta=_validate.exact(trust.delta),
         honest=_validate.exact(trust.honest),
-        mean=plan.mean,
+        mean=noise["mean"],
         certificate=certificate.to_dict(),
         min_users=least,
         patience=terms.patience,
@@ -149,9 +151,9 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
     )
 
 
-def _certificate(plan: HistogramBatch) -> Certificate:
-    """That the plan's noise keeps its delta: that, and not the least delta, is what is promised."""
-    certificate: Certificate = certify(plan, check=False)
+def _certificate(mechanism: BatchMechanism) -> Certificate:
+    """That its noise keeps its delta: that, and not the least delta, is what is promised."""
+    certificate: Certificate = certify(mechanism, check=False)
     if not certificate.holds:
         raise UnsupportedError(certificate.sentence())
     return dataclasses.replace(certificate, bound=certificate.claim.delta)

@@ -37,11 +37,7 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
-from discreet.privacy.mechanisms.base import (
-    BatchMechanism,
-)
-from discreet.privacy.mechanisms.bits import shuffle
-from discreet.privacy.mechanisms.stored_tree import StoredTree
+from discreet.privacy.mechanisms.base import BatchMechanism, StoredRelease
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study.drivers import BatchDriver, StreamDriver
@@ -167,7 +163,8 @@ def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
             for i in range(len(data))
         ]
     )
-    return shuffle(reports, device) if study.guarantee.notion == "SDP" else reports
+    mixed = study.guarantee.notion == "SDP"
+    return reports[device.permutation(len(reports))] if mixed else reports
 
 
 def names(study: Study, first: str | None = None) -> list[str]:
@@ -197,11 +194,12 @@ def log_of_a_tell(study: Study) -> bytes:
         return log_of(study.path).read_bytes()
 
 
-def tree_of(study: Study) -> StoredTree | None:
-    """The nodes that a central stream keeps."""
+def kept_by(study: Study) -> StoredRelease | None:
+    """What a central stream keeps between two users; None where nothing has to be hidden."""
     driver = study._driver
-    nodes = driver.running if isinstance(driver, StreamDriver) else None
-    return nodes if isinstance(nodes, StoredTree) else None
+    if not isinstance(driver, StreamDriver) or study.guarantee.notion == "none":
+        return None
+    return driver.running
 
 
 def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -474,7 +472,7 @@ def _memory(place: Trial) -> Iterator[str]:
     what the copy shows of it, must still carry noise.
     """
     study = place.fresh()
-    before = tree_of(study)
+    before = kept_by(study)
     if before is None:
         return
     secure, mechanism = not study.guarantee.simulated, study._driver.mechanism
@@ -484,19 +482,22 @@ def _memory(place: Trial) -> Iterator[str]:
         yield "What is not released yet stands in the file without a seal."
     counts = data.counts(mechanism.shape, np.random.default_rng(0))
     exact = flatten(counts, mechanism.statistics, stationary=study.problem.stationary)
-    closed = []
+    released = []
     for twin in (place.twin(study), place.twin(study)):
         tell(twin, data)
-        nodes = tree_of(twin)
-        if nodes is None:
+        kept = kept_by(twin)
+        if kept is None:
             continue
-        if (np.concatenate([nodes.open, nodes.closed]) == exact).all(axis=1).any():
+        public = kept.release()
+        parts = [kept.open, public, *kept.state().values()]
+        rows = [part.reshape(-1, exact.size) for part in parts if part.size % exact.size == 0]
+        if any((part == exact).all(axis=1).any() for part in rows):
             yield "The exact sums of the users told so far stand in the file."
-        if np.array_equal(nodes.closed[0] - copied[0], exact):
+        if (public - copied == exact).all(axis=1).any():
             yield "A copy of the file takes the noise away from those who are counted after it."
-        closed.append(nodes.closed[0])
-    if secure and len(closed) == 2 and np.array_equal(*closed):
-        yield "Two copies of a secure study close a node with the same noise: it is seeded."
+        released.append(public)
+    if secure and len(released) == 2 and np.array_equal(released[0], released[1]):
+        yield "Two copies of a secure study release with the same noise: it is seeded."
 
 
 def _trace(study: Study, data: Trajectories) -> dict[str, object]:

@@ -7,7 +7,6 @@ such reports, one after the other (all of a batch have one length); or an array 
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._devices import DeviceEncoder
-from discreet.privacy.mechanisms.base import Encoder
+from discreet.privacy.mechanisms.base import Encoder, WireEncoder
 from discreet.study.knowledge import Answer
 
 FORMAT = "discreet-policy-1"
@@ -127,7 +125,7 @@ def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     try:
         if mixed(where):
             return _array(where)
-        if not isinstance(encoder, DeviceEncoder):  # see `on_devices`
+        if not isinstance(encoder, WireEncoder):
             raise StudyError(
                 "Reports of this study's mechanism have no form as bytes; give them as an array of "
                 "integers, .npy. Nothing was counted."
@@ -140,11 +138,6 @@ def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     if not rows:
         raise StudyError(f"There are no reports in {str(where)!r}; nothing was counted.")
     return np.concatenate(rows)
-
-
-def on_devices(encoder: Encoder) -> bool:
-    """True if `discreet.device` runs it: reports have a form as bytes."""
-    return isinstance(encoder, DeviceEncoder)
 
 
 def read_names(path: str | Path) -> list[str]:
@@ -177,7 +170,7 @@ def _array(path: Path) -> IntArray:
     return np.asarray(found, np.int64)
 
 
-def _reports(path: Path, encoder: DeviceEncoder[Any]) -> Iterator[tuple[str, bytes]]:
+def _reports(path: Path, encoder: WireEncoder) -> Iterator[tuple[str, bytes]]:
     """Where each report is, and its bytes."""
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
@@ -193,7 +186,7 @@ def _reports(path: Path, encoder: DeviceEncoder[Any]) -> Iterator[tuple[str, byt
         yield f"report {first // length}", data[first : first + length]
 
 
-def _row(encoder: DeviceEncoder[Any], data: bytes, name: str) -> IntArray:
+def _row(encoder: WireEncoder, data: bytes, name: str) -> IntArray:
     try:
         return encoder.from_bytes(data)
     except InvalidInputError as error:

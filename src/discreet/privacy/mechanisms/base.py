@@ -12,7 +12,16 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -108,6 +117,18 @@ class Encoder(Protocol):
     @classmethod
     def from_dict(cls, data: JsonObject) -> Self:
         """The inverse of `to_dict`."""
+
+
+@runtime_checkable
+class WireEncoder(Encoder, Protocol):
+    """One that `discreet.device` runs: its reports have a form as bytes."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of one report, header included."""
+
+    def from_bytes(self, data: bytes) -> IntArray:
+        """A report that came as bytes, as the analyser takes it; refused if of another batch."""
 
 
 @dataclass(frozen=True, kw_only=True)

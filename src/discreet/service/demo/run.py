@@ -84,7 +84,7 @@ class Arrangement:
 
     @property
     def trust(self) -> Shuffle:
-        return Shuffle(self.epsilon, self.delta, mechanism="histogram")
+        return Shuffle(self.epsilon, self.delta)
 
 
 def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Service:

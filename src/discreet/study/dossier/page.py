@@ -19,7 +19,6 @@ from discreet._files import check_output, write_text
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, MissingExtraError, StudyError
 from discreet.privacy.guarantee import REHEARSED, Guarantee, odds, rounded_down, rounded_up
-from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, noise_lines, proofs
 from discreet.study.files import rows_of
@@ -90,7 +89,7 @@ def gather(study: "Study", progress: Progress = lambda _: None) -> Material:
     if not sizes and not study.finished:
         sizes = [study.batch_size]
     mechanism, trust = study.mechanism, trust_of(study.config)
-    batches = sizes if isinstance(mechanism, BatchMechanism) else []
+    batches = sizes if mechanism.spec.schedule == "batch" else []
     return Material(
         study,
         [dict(entry) for entry in entries],
