@@ -116,7 +116,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
     """The charter of a study that has begun."""
     mechanism = study.mechanism
     if not isinstance(mechanism, BatchMechanism) or not mechanism.spec.groups:
-        able = [s.name for s in mechanisms(trust.name, "batch").values() if s.groups]
+        able = [s.name for s in mechanisms("shuffle", "batch").values() if s.groups]
         raise UnsupportedError(
             f"A service needs Shuffle(..., mechanism={' or '.join(map(repr, able))}) and a learner "
             f"in batches, such as 'flow-ucb'."
