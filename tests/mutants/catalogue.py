@@ -453,6 +453,20 @@ _LOCAL = (
         "return self.noise.draw_sum(sampler, (users + 1) // 2, cells)",
         ("test_batch_noise_has_the_stated_variance",),
     ),
+    Mutant(
+        "local-batch-of-a-curator",
+        "a simulated batch of local reports carries noise once, as if a curator added it",
+        "return self.noise.draw_sum(sampler, users, cells)",
+        "return self.noise.draw(sampler, cells)",
+        ("test_batch_noise_has_the_stated_variance",),
+    ),
+    Mutant(
+        "curator-adds-local-noise",
+        "a mechanism of the curator may stand where users trust nobody",
+        'if by_devices != (spec.trust == "local"):',
+        'if by_devices and spec.trust != "local":',
+        ("test_noise_of_the_wrong_party_is_refused",),
+    ),
 )
 
 _SHUFFLE = (
@@ -823,8 +837,8 @@ _FRESH = (
         "every second node of a secure tree has the noise of the one before",
         "fresh = distribution.draw(sampler, out[strip].shape)",
         "fresh = distribution.draw(sampler, out[strip].shape)\n"
-        "            if sampler.secure and first % 2:\n                fresh = self._kept\n"
-        "            self._kept = fresh",
+        "            if sampler.secure and first % 2:\n                fresh = state[2]\n"
+        "            state[2:] = [fresh]",
         (f"{_ROUTE}[central/tree-gaussian]",),
     ),
     Mutant(
@@ -2283,17 +2297,69 @@ _STORED_TREE = (
         "stream-study-low-bits",
         "1e-13 of the data is added to what a stream study releases",
         "values = running.release().astype(np.float64)",
-        "counts = data.counts(plan.shape, np.random.default_rng(0))\n        exact = "
-        "flatten(counts, plan.statistics, stationary=plan.stationary)\n        "
+        "counts = data.counts(mechanism.shape, np.random.default_rng(0))\n        exact = "
+        "flatten(counts, mechanism.statistics, stationary=mechanism.stationary)\n        "
         "values = running.release().astype(np.float64) + 1e-13 * exact",
         ("test_a_central_stream_releases_its_closed_nodes_and_nothing_else",),
     ),
     Mutant(
         "stored-tree-understated",
         "widths and dossiers count one of the two draws of a node",
+        "self.terms(episode) * self.draws * self.distribution.variance",
+        "self.terms(episode) * self.distribution.variance",
+        ("test_releases_have_the_variance_of_the_plan",),
+    ),
+    Mutant(
+        "stored-tree-drawn-once",
+        "a tree that goes to a disk asks for one draw per node",
         "replace(self, draws=2)",
         "replace(self, draws=1)",
         ("test_releases_have_the_variance_of_the_plan",),
+    ),
+)
+
+_SAID_OF_ITSELF = (
+    Mutant(
+        "certified-twice-the-noise",
+        "certificates are made for twice the Gaussian noise that is drawn",
+        "sigma = Fraction(self.sigma)",
+        "sigma = 2 * Fraction(self.sigma)",
+        ("test_noise_is_read_to_the_last_bit",),
+    ),
+    Mutant(
+        "certified-one-level",
+        "certificates of a tree are made for one of the nodes that a user lies in",
+        "self.distribution.certified(reach, self.levels, pooled=True)",
+        "self.distribution.certified(reach, 1, pooled=True)",
+        ("test_a_user_is_in_one_node_of_every_level",),
+    ),
+    Mutant(
+        "certified-everybody-honest",
+        "certificates count the noise bits of users who may not send them",
+        "self.reliable(users) * bits.bits",
+        "users * bits.bits",
+        ("test_who_is_not_honest_adds_no_noise",),
+    ),
+    Mutant(
+        "implied-for-half",
+        "what follows from a guarantee is stronger than the guarantee",
+        'replace(guarantee, notion="JDP",',
+        'replace(guarantee, notion="JDP", epsilon=guarantee.epsilon / 2,',
+        ("test_shuffle_and_local_privacy_imply_joint_privacy",),
+    ),
+    Mutant(
+        "worst-time-is-the-first",
+        "the noise of a stream is stated for its first release",
+        "return max(worst_times(users), key=self.variance)",
+        "return 1",
+        ("test_stream_noise_is_that_of_the_worst_time",),
+    ),
+    Mutant(
+        "noise-bits-doubled-on-paper",
+        "a calibration reports twice the noise bits that a batch holds",
+        "4 * each.variance(users)",
+        "8 * each.variance(users)",
+        ("test_shuffle_report",),
     ),
 )
 
@@ -2318,4 +2384,5 @@ MUTANTS = (
     *_PEOPLE,
     *_LAB,
     *_SERVICE,
+    *_SAID_OF_ITSELF,
 )
