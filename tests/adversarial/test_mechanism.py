@@ -12,7 +12,7 @@ import pytest
 from discreet.adversarial.mechanism import (
     LayeredSize,
     calibrate_layered,
-    loss_reach,
+    loss_sensitivity,
     printed_epsilon,
 )
 from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
@@ -63,7 +63,7 @@ def test_reach_is_the_largest_change_over_all_pairs_of_users(feedback):
     users = all_statistics(size, feedback)
     largest = max(np.abs(users - user).sum(axis=1).max() for user in users)
     squares = max(((users - user) ** 2).sum(axis=1).max() for user in users)
-    reach = 4 * size.horizon + loss_reach(size, feedback, public=False)
+    reach = 4 * size.horizon + loss_sensitivity(size, feedback, public=False)
     assert largest == squares == reach
 
 
@@ -71,7 +71,7 @@ def test_reach_is_the_largest_change_over_all_pairs_of_users(feedback):
 def test_centred_observed_losses_have_half_the_reach():
     size = LayeredSize((1, 2, 1), 2)
     losses = all_statistics(size, "bandit", shift=0.5)[:, -8:]
-    reach = loss_reach(size, "bandit", public=False, centred=True)
+    reach = loss_sensitivity(size, "bandit", public=False, centred=True)
     assert max(np.abs(losses - user).sum(axis=1).max() for user in losses) == reach == 2
     assert max(((losses - user) ** 2).sum(axis=1).max() for user in losses) == reach
 
@@ -413,7 +413,7 @@ def test_noise_that_nothing_is_known_about_is_refused():
         together(bounded, Local(1.0), shares)
 
     class Unknown(IndependentNoise.__base__):
-        variance = bound = start = None
+        variance = bound = state = rows = None
 
     with pytest.raises(UnsupportedError, match="Unknown"):
         in_loss_units(Unknown(episodes=3))

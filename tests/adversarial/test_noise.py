@@ -16,7 +16,7 @@ from discreet.privacy.mechanisms.noise import (
 )
 from discreet.privacy.mechanisms.toeplitz import square_root
 from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local
 
 COUNTS, LOSSES, EPISODES = 12, 6, 16
@@ -35,7 +35,7 @@ def test_more_noise_is_more_of_the_same_law(noise):
 
 def test_losses_are_counted_in_finer_units():
     assert in_loss_units(independent(Laplace(3.0))).distribution == Laplace(3.0 * LOSS_UNITS)
-    noise, _ = square_root(Central(1, 1e-6), Reach(units=COUNTS), EPISODES)
+    noise, _ = square_root(Central(1, 1e-6), Sensitivity(units=COUNTS), EPISODES)
     finer = in_loss_units(noise)
     assert finer.sigma == pytest.approx(LOSS_UNITS * noise.sigma, rel=1e-9)
 

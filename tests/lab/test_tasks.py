@@ -161,8 +161,8 @@ from discreet.privacy.mechanisms.one_shot import laplace_noise
 from discreet.privacy.mechanisms.registry import MechanismSpec, register
 
 
-def mine(trust, reach):
-    return laplace_noise(trust, reach)
+def mine(trust, sensitivity):
+    return laplace_noise(trust, sensitivity)
 
 
 register(MechanismSpec("central", "batch", "mine-{name}", AddedOnce(mine)))

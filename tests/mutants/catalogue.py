@@ -52,15 +52,15 @@ _ONE_SHOT = (
     Mutant(
         "laplace-add-remove",
         "sensitivity of add/remove instead of replace-one",
-        "return Laplace(laplace_scale(reach.l1, trust.epsilon))",
-        "return Laplace(laplace_scale(reach.l1 // 2, trust.epsilon))",
+        "return Laplace(laplace_scale(sensitivity.l1, trust.epsilon))",
+        "return Laplace(laplace_scale(sensitivity.l1 // 2, trust.epsilon))",
         ("test_golden_laplace",),
     ),
     Mutant(
         "gaussian-add-remove",
         "half of the moved counters are composed",
-        "moved, singles = reach.piles, reach.singles",
-        "moved, singles = reach.piles // 2, reach.singles",
+        "moved, singles = sensitivity.piles, sensitivity.singles",
+        "moved, singles = sensitivity.piles // 2, sensitivity.singles",
         ("test_golden_gaussian",),
     ),
     Mutant(
@@ -125,7 +125,7 @@ _ONE_SHOT = (
 
 _CENTRED = (
     Mutant(
-        "centred-reach-halved",
+        "centred-sensitivity-halved",
         "a moved transition is counted once, not where it leaves and where it enters",
         "units=4 * steps + 2 * horizon",
         "units=2 * steps + 2 * horizon",
@@ -134,8 +134,8 @@ _CENTRED = (
     Mutant(
         "centred-singles-forgotten",
         "counters that move by one half unit are not composed",
-        "moved, singles = reach.piles, reach.singles",
-        "moved, singles = reach.piles, 0",
+        "moved, singles = sensitivity.piles, sensitivity.singles",
+        "moved, singles = sensitivity.piles, 0",
         ("test_golden_noise_is_the_same_on_both",),
     ),
     Mutant(
@@ -218,9 +218,9 @@ _STREAMS = (
     ),
     Mutant(
         "vector-below-zero",
-        "values below zero move a vector further than its reach",
-        "if ((user < 0) | (user > reach.pile)).any():",
-        "if (user > reach.pile).any():",
+        "values below zero move a vector further than its sensitivity",
+        "if ((user < 0) | (user > sensitivity.pile)).any():",
+        "if (user > sensitivity.pile).any():",
         ("test_a_user_who_reaches_further_than_the_plan_is_refused",),
     ),
     Mutant(
@@ -233,8 +233,8 @@ _STREAMS = (
     Mutant(
         "tree-grid-for-nothing",
         "discrete instead of rounded Gaussian noise in a tree costs nothing of delta",
-        "grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)",
-        "grid_sigma(reach.l2 * unit, epsilon, delta, lost=0.0, most=delta / 1000)",
+        "grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)",
+        "grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=0.0, most=delta / 1000)",
         ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
     ),
     Mutant(
@@ -261,15 +261,15 @@ _STREAMS = (
     Mutant(
         "laplace-tree-one-level-less",
         "Laplace nodes for one level less than a user lies in",
-        "moved = reach.l1 * tree_levels(episodes)",
-        "moved = reach.l1 * max(1, tree_levels(episodes) - 1)",
+        "moved = sensitivity.l1 * tree_levels(episodes)",
+        "moved = sensitivity.l1 * max(1, tree_levels(episodes) - 1)",
         ("test_streams_of_awkward_lengths[tree-laplace-True-8]", "test_golden_worst_time_noise"),
     ),
     Mutant(
         "gaussian-tree-one-level-less",
         "Gaussian nodes for one level less than a user lies in",
-        "moved = reach.cells * tree_levels(episodes)",
-        "moved = reach.cells * max(1, tree_levels(episodes) - 1)",
+        "moved = sensitivity.cells * tree_levels(episodes)",
+        "moved = sensitivity.cells * max(1, tree_levels(episodes) - 1)",
         ("test_streams_of_awkward_lengths[tree-gaussian-True-8]", "test_golden_worst_time_noise"),
     ),
     Mutant(
@@ -310,8 +310,8 @@ _STREAMS = (
     Mutant(
         "toeplitz-free-grid",
         "the cost of the grid is not set aside",
-        "grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)",
-        "grid_sigma(reach.l2, epsilon, delta, lost=0.0, most=delta / 100)",
+        "grid_sigma(sensitivity.l2, epsilon, delta, lost=lost, most=delta / 100)",
+        "grid_sigma(sensitivity.l2, epsilon, delta, lost=0.0, most=delta / 100)",
         ("test_the_cost_of_the_grid_is_set_aside",),
     ),
     Mutant(
@@ -1094,17 +1094,17 @@ _ADVERSARIAL = (
         ("test_observed_losses_carry_fresh_noise_of_the_stated_size",),
     ),
     Mutant(
-        "losses-half-reach",
+        "losses-half-sensitivity",
         "a dense loss vector is calibrated as if only the visited pairs were in it",
         '    if feedback == "full":\n        return size.pairs',
         '    if feedback == "full":\n        return size.horizon',
         ("test_reach_is_the_largest_change_over_all_pairs_of_users",),
     ),
     Mutant(
-        "vector-half-reach",
+        "vector-half-sensitivity",
         "vectors may move twice as far as their noise covers",
-        "    if reach.pile * user.size > reach.units < 2 * int(user.sum()):",
-        "    if reach.pile * user.size > reach.units < int(user.sum()):",
+        "    if sensitivity.pile * user.size > sensitivity.units < 2 * int(user.sum()):",
+        "    if sensitivity.pile * user.size > sensitivity.units < int(user.sum()):",
         ("test_a_user_who_reaches_further_than_the_plan_is_refused",),
     ),
 )
@@ -2199,8 +2199,8 @@ _PAPERS = (
     Mutant(
         "paper-002-halved",
         "paper 002's Laplace noise has the scale of 003 and 004 and promises its own epsilon",
-        "scale = (6 if right else 3) * reach.horizon / float(trust.epsilon)",
-        "scale = 3 * reach.horizon / float(trust.epsilon)",
+        "scale = (6 if right else 3) * sensitivity.horizon / float(trust.epsilon)",
+        "scale = 3 * sensitivity.horizon / float(trust.epsilon)",
         ("test_paper_002_has_its_own_laplace_scale",),
     ),
     Mutant(

@@ -88,8 +88,8 @@ def test_no_episode_is_refused_and_one_user_moves_the_sums_by_no_more_than_the_p
                 vectors.append(np.concatenate(parts))
     unit = 0.5 if plan.centred else 1.0
     moves = np.array(vectors)[:, None] - np.array(vectors)[None]
-    assert (np.abs(moves).sum(axis=2)).max() <= unit * plan.reach.l1 + 1e-9
-    assert np.sqrt((moves**2).sum(axis=2)).max() <= unit * plan.reach.l2 + 1e-9
+    assert (np.abs(moves).sum(axis=2)).max() <= unit * plan.sensitivity.l1 + 1e-9
+    assert np.sqrt((moves**2).sum(axis=2)).max() <= unit * plan.sensitivity.l2 + 1e-9
 
 
 def test_undeclared_actions_are_released_as_other():

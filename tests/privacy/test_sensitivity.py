@@ -11,7 +11,7 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.sensitivity import STATISTICS, Form, centred_reach, sensitivity
+from discreet.privacy.sensitivity import STATISTICS, Form, Sensitivity
 from discreet.privacy.statistics import flatten, half_units
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -34,7 +34,7 @@ def all_episodes():
 def test_no_pair_of_episodes_moves_further_and_one_moves_as_far(statistics, stationary):
     vectors = [flatten(c, statistics, stationary=stationary) for c in all_episodes()]
     moves = np.array([a - b for a in vectors for b in vectors])
-    bound = sensitivity(2, statistics, stationary=stationary)
+    bound = Sensitivity.of(2, statistics, stationary=stationary)
     assert np.abs(moves).sum(1).max() == bound.l1
     assert np.sqrt((moves**2).sum(1).max()) == pytest.approx(bound.l2)
     assert np.maximum(moves, 0).sum(1).max() == bound.moves
@@ -43,21 +43,21 @@ def test_no_pair_of_episodes_moves_further_and_one_moves_as_far(statistics, stat
 
 @pytest.mark.core
 def test_the_three_statistics_together():
-    bound = sensitivity(6)
+    bound = Sensitivity.of(6)
     assert (bound.l1, bound.moves) == (36, 18)
     assert bound.l2 == pytest.approx(math.sqrt(36))
-    assert sensitivity(6, stationary=True).l2 == pytest.approx(6 * math.sqrt(6))
+    assert Sensitivity.of(6, stationary=True).l2 == pytest.approx(6 * math.sqrt(6))
 
 
 @pytest.mark.parametrize("statistics", [(), ("visits", "visits"), ("visit",)])
 def test_bad_statistics(statistics):
     with pytest.raises(InvalidInputError):
-        sensitivity(6, statistics)
+        Sensitivity.of(6, statistics)
 
 
 def test_bad_horizon():
     with pytest.raises(InvalidInputError, match="horizon"):
-        sensitivity(0)
+        Sensitivity.of(0)
 
 
 @pytest.mark.core
@@ -75,7 +75,7 @@ def test_users_who_leave_the_policy_move_no_more(stationary):
                 vectors.append(flatten(counts, STATISTICS, stationary=stationary))
     every = np.array(vectors)
     moved = np.abs(every[:, None] - every[None])
-    bound = sensitivity(2, stationary=stationary)
+    bound = Sensitivity.of(2, stationary=stationary)
     assert moved.sum(axis=-1).max() <= bound.l1
     assert np.sqrt((moved**2).sum(axis=-1).max()) <= bound.l2 + 1e-12
     assert not every.any(axis=1).all()  # some count as nothing at all
@@ -115,7 +115,7 @@ def test_no_pair_moves_a_centred_release_further(horizon, states, actions, whole
     moves = np.abs(every[:, None] - every[None]).reshape(-1, every.shape[1])
     assert moves.max() <= 2
     twos, ones = (moves == 2).sum(axis=1), (moves == 1).sum(axis=1)
-    worst = centred_reach(horizon, last_transitions=last_transitions)
+    worst = Sensitivity.of_centred(horizon, last_transitions=last_transitions)
     split = np.maximum(0, -(-(ones - worst.singles) // 2))
     assert (twos <= worst.piles - split).all()
     assert (moves.sum(axis=1)).max() <= worst.l1
@@ -132,15 +132,17 @@ def test_the_worst_move_by_the_recursion_over_same_and_different_cells(horizon):
         moved = 8.0 if step < horizon - 1 else 0.0
         stay, part, apart = same + 4, same + moved + 4, differ + moved + 2
         same, differ = max(stay, apart), max(part, apart)
-    assert centred_reach(horizon, last_transitions=False).l2 ** 2 == pytest.approx(
+    assert Sensitivity.of_centred(horizon, last_transitions=False).l2 ** 2 == pytest.approx(
         max(same, differ)
     )
 
 
 def test_lengths_that_the_docs_give():
-    assert centred_reach(6, last_transitions=False).l2 / 2 == pytest.approx(math.sqrt(14.5))
-    assert centred_reach(6, last_transitions=True).l2 / 2 == pytest.approx(math.sqrt(16.5))
-    assert sensitivity(6, ("transitions", "rewards")).l2 == pytest.approx(math.sqrt(24))
+    assert Sensitivity.of_centred(6, last_transitions=False).l2 / 2 == pytest.approx(
+        math.sqrt(14.5)
+    )
+    assert Sensitivity.of_centred(6, last_transitions=True).l2 / 2 == pytest.approx(math.sqrt(16.5))
+    assert Sensitivity.of(6, ("transitions", "rewards")).l2 == pytest.approx(math.sqrt(24))
 
 
 def test_which_statistics_are_centred():
@@ -148,4 +150,4 @@ def test_which_statistics_are_centred():
     assert Form.of(6, both, last_transitions=True) == (True, True)
     assert Form.of(1, both, last_transitions=False) == (True, True)  # else nothing tells visits
     assert Form.of(6, STATISTICS, last_transitions=False) == (False, True)
-    assert Form().reach(6, STATISTICS) == sensitivity(6)
+    assert Form().sensitivity(6, STATISTICS) == Sensitivity.of(6)

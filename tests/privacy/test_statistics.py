@@ -99,9 +99,9 @@ def test_private_counts_take_rows_or_dense_arrays():
         np.testing.assert_array_equal(counts.row_transitions, transitions[PLAYED])
         assert counts.visits is None
     assert (dense.centred, dense.last_transitions, dense.left) == (False, True, None)
-    with pytest.raises(InvalidInputError, match="rows of played"):
+    with pytest.raises(InvalidInputError, match="rows of support"):
         PrivateCounts(5, transitions[PLAYED][1:], None, rewards, *rest)
-    with pytest.raises(InvalidInputError, match="rows of played"):
+    with pytest.raises(InvalidInputError, match="rows of support"):
         PrivateCounts(5, transitions, None, transitions[PLAYED], *rest)
 
 

@@ -6,17 +6,17 @@ What a user hands over besides the trajectory depends on the feedback:
   each of its X·A entries by one, L1 = X·A and L2 = sqrt(X·A), not H. It enters a cumulative sum.
 * *bandit*: the losses of the H visited pairs: L1 = 2H. They enter an importance-weighted estimate
   one episode at a time: each episode's vector is released once, with one-shot noise. Users who
-  report l - 1/2 halve the sensitivity: L1 = H (see `loss_reach`).
+  report l - 1/2 halve the sensitivity: L1 = H (see `loss_sensitivity`).
 * *public* losses (a price, a weather cost) are no personal data and carry no noise; then only the
   trajectories are protected, and the guarantee says so.
 
 Transitions and visits move by 4H units together (see `sensitivity`).
 
-**Proof.** Full information: all counters form one stream of reach 4H + X·A. Bandit: counters and
-losses are two releases about the same user. The stream is first calibrated as if it had reach
-4H/(1-s), of which its 4H units use the share 1-s of the budget, and one-shot noise on the losses as
-if they alone had reach 2H/s (both 6H for s = 1/3, as printed). What holds is then proved for the
-counts and the finer losses *together*:
+**Proof.** Full information: all counters form one stream of sensitivity 4H + X·A. Bandit: counters
+and losses are two releases about the same user. The stream is first calibrated as if it had
+sensitivity 4H/(1-s), of which its 4H units use the share 1-s of the budget, and one-shot noise on
+the losses as if they alone had sensitivity 2H/s (both 6H for s = 1/3, as printed). What holds is
+then proved for the counts and the finer losses *together*:
 
 * Laplace noise: pure epsilons add up; the losses get what the stream leaves of epsilon, in exact
   rationals.
@@ -64,7 +64,7 @@ from discreet.privacy.mechanisms.noise import (
 from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
 from discreet.privacy.vectors import VectorMechanism, vector_stream
 
@@ -129,7 +129,7 @@ class LayeredSize:
         return np.arange(max(self.widths)) < np.array(self.widths)[:, None]
 
 
-def loss_reach(
+def loss_sensitivity(
     size: LayeredSize, feedback: Feedback, *, public: bool, centred: bool = False
 ) -> int:
     """How far one user can move the losses: sum of absolute changes, each of at most one.
@@ -157,7 +157,7 @@ def printed_epsilon(
     >>> printed_epsilon(LayeredSize((1, *[4] * 5, 1), 2), 1.0, "bandit")
     2.0
     """
-    losses = loss_reach(size, feedback, public=False)
+    losses = loss_sensitivity(size, feedback, public=False)
     levels = 1.0 if episodes is None else tree_levels(episodes) / math.log2(episodes)
     counts = 4 * size.horizon * levels
     streamed = losses * levels if feedback == "full" else losses
@@ -205,9 +205,9 @@ class LayeredMechanism:
         size, horizon = self.size, self.size.horizon
         if self.noise is None or self.noise.unit < 1:
             raise UnsupportedError("Layered Toeplitz noise is not covered by certificates.")
-        name, counts = self.noise.certified(Reach(units=4 * horizon, horizon=horizon))
+        name, counts = self.noise.certified(Sensitivity(units=4 * horizon, horizon=horizon))
         # The certificate does not say whether users report centred losses: the worst is assumed.
-        losses = loss_reach(size, self.feedback, public=self.public_losses)
+        losses = loss_sensitivity(size, self.feedback, public=self.public_losses)
         if not losses:
             return name, counts
         if name != "discrete-gaussian":
@@ -218,7 +218,9 @@ class LayeredMechanism:
             sigma = Fraction(float(counts["sigma"]) * LOSS_UNITS)
             losses *= counts["times"] // (4 * horizon)
         else:
-            sigma = cast(NoiseDistribution, self.loss_law).certified(Reach(units=1))[1]["sigma"]
+            sigma = cast(NoiseDistribution, self.loss_law).certified(Sensitivity(units=1))[1][
+                "sigma"
+            ]
         return "layered-gaussian", {
             "count_sigma": counts["sigma"],
             "counts": counts["times"],
@@ -301,13 +303,13 @@ class LayeredMechanism:
             guarantee=self.guarantee,
         )
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
-        reach = Reach(units=4 * self.size.horizon)
-        streams = [stream(sizes=counts, noise=self.noise, reach=reach)]
+        sensitivity = Sensitivity(units=4 * self.size.horizon)
+        streams = [stream(sizes=counts, noise=self.noise, sensitivity=sensitivity)]
         if self.loss_stream is not None:
-            reach = Reach(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
+            sensitivity = Sensitivity(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
             losses = {"losses": self.size.pairs}
             noise = in_loss_units(self.loss_stream)
-            streams.append(stream(sizes=losses, noise=noise, reach=reach))
+            streams.append(stream(sizes=losses, noise=noise, sensitivity=sensitivity))
         return streams
 
     def open(self, sampler: Sampler) -> "LayeredNoise":
@@ -389,7 +391,7 @@ def calibrate_layered(
     if not isinstance(trust, PrivateTrust):
         return silent
     name = _additive_name(trust)
-    losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
+    losses = loss_sensitivity(size, feedback, public=public_losses, centred=centred_losses)
     moved = _Moved(size, losses, streamed=losses > 0 and feedback == "full")
     if padded_losses:
         _check_padding(name, moved)
@@ -464,8 +466,8 @@ class _Moved:
         """Losses that are released once (bandit)."""
         return 0 if self.streamed else self.losses
 
-    def reach(self, units: int) -> Reach:
-        return Reach(units=units, horizon=self.size.horizon)
+    def sensitivity(self, units: int) -> Sensitivity:
+        return Sensitivity(units=units, horizon=self.size.horizon)
 
 
 def _exact(trust: PrivateTrust, moved: _Moved, episodes: int, loss_share: float) -> _Design:
@@ -474,7 +476,7 @@ def _exact(trust: PrivateTrust, moved: _Moved, episodes: int, loss_share: float)
     if moved.once:
         units = math.ceil(moved.counts / (1 - loss_share) - 1e-9)
     sizes = {"counts": moved.size.triples + moved.size.pairs}
-    stream = vector_stream(trust, sizes, moved.reach(units), episodes=episodes)
+    stream = vector_stream(trust, sizes, moved.sensitivity(units), episodes=episodes)
     if not moved.losses:
         return stream.noise, None, stream.guarantee
     shares = Shares(moved.counts, moved.losses, units, moved.once / loss_share)

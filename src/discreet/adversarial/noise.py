@@ -39,8 +39,8 @@ class Shares:
     Attributes:
         counts: units of the counters (4H), each moved by one.
         losses: how many losses move by up to one.
-        stream: the reach that the stream was calibrated for.
-        once: the reach that one-shot losses are calibrated for; zero if they are streamed.
+        stream: the sensitivity that the stream was calibrated for.
+        once: the sensitivity that one-shot losses are calibrated for; zero if they are streamed.
     """
 
     counts: int

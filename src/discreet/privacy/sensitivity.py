@@ -14,15 +14,15 @@ replaced, at most one unit per statistic and step leaves a cell and at most one 
 above, with "at most" where it said "one": L1 <= 2kH and, the cells of different steps being
 distinct, L2 <= sqrt(2kH); pooled, each of a statistic's two vectors has norm at most H and
 nonnegative entries, so they differ by at most H·sqrt(2). A change of fewer cells is also dominated
-where a calibration composes cell by cell: a cell that does not move has the same law in both
-worlds, which every pair of laws can be processed into. Without `followed` (counts that are given as
-sums) steps outside the policy are dropped one by one, and the same lines hold.
+where a calibration composes cell by cell: a cell that does not move has the same distribution in
+both worlds, which every pair of distributions can be processed into. Without `followed` (counts
+that are given as sums) steps outside the policy are dropped one by one, and the same lines hold.
 
-**Centred rewards** (`centred_reach`). Instead of the reward sums R, a release can hold the sums C
-of r - 1/2, and leave out the transitions of the last step: they teach nothing in a finite horizon.
-All counters are held in *half units*: a transition counts 2, a reward bit 2r - 1 counts plus or
-minus 1. Per step there is one counter more, of the users who have left the policy (2 each), so that
-everybody is in one counter of the transitions at every step.
+**Centred rewards** (`Sensitivity.of_centred`). Instead of the reward sums R, a release can hold the
+sums C of r - 1/2, and leave out the transitions of the last step: they teach nothing in a finite
+horizon. All counters are held in *half units*: a transition counts 2, a reward bit 2r - 1 counts
+plus or minus 1. Per step there is one counter more, of the users who have left the policy (2 each),
+so that everybody is in one counter of the transitions at every step.
 
 Compare the *cells* (s, a) of a user and of the one who takes her place. If they are the same at a
 step, its reward counter moves by 2 or not at all, and its transitions do not move unless the next
@@ -39,14 +39,14 @@ d* = floor(H/2): the two users are in the same cell at every other step.
 
 *Proof.* (1) A move of fewer counters is a part of the view of a move of more. (2) With discrete
 Gaussian noise Z, a shift of one counter by 2 covers shifts of two counters by 1. Add fresh noise Z'
-to the counter: Z + Z' + (0 or 2) has the law of the sum of the two counters, and the sum is
-sufficient for a common shift of a Gaussian pair, discrete or not: given it, the law of the two
-counters is the same in both worlds, so they can be drawn from it. (Signs do not matter, the law is
-symmetric.) (3) d > d*: a(d) <= 2m + H - d = a* - (d - d*), b(d) = b* + 2(d - d*): by (2), d - d*
-times, and (1). (4) d < d*: the H - d steps in the same cell fall into at most d + 1 runs, so at
-least H - 2d - 1 of them are followed by another one; with m >= H - 1,
-a(d) <= 2m - 2(H - 2d - 1) + H - d = 2m - H + 3d + 2, which is at most a* because
-3d + d* + 2 <= 4d* - 1 < 2H; b(d) < b*. So this is (1). qed
+to the counter: Z + Z' + (0 or 2) has the distribution of the sum of the two counters, and the sum
+is sufficient for a common shift of a Gaussian pair, discrete or not: given it, the distribution of
+the two counters is the same in both worlds, so they can be drawn from it. (Signs do not matter,
+noise is symmetric.) (3) d > d*: a(d) <= 2m + H - d = a* - (d - d*), b(d) = b* + 2(d - d*): by (2),
+d - d* times, and (1). (4) d < d*: the H - d steps in the same cell fall into at most d + 1 runs, so
+at least H - 2d - 1 of them are followed by another one; with m >= H - 1, a(d) <= 2m - 2(H - 2d - 1)
++ H - d = 2m - H + 3d + 2, which is at most a* because 3d + d* + 2 <= 4d* - 1 < 2H; b(d) < b*. So
+this is (1). qed
 
 For Laplace noise the sum of absolute changes counts, 2a(d) + b(d) <= 4m + 2H = 2a* + b*: the same
 move is the worst. With equal noise on both, a transition counter and a centred reward sum have the
@@ -61,7 +61,6 @@ from typing import NamedTuple
 
 from discreet import _validate
 from discreet.errors import InvalidInputError
-from discreet.mdp.shape import Shape
 
 STATISTICS = ("transitions", "visits", "rewards")
 CENTRED = ("transitions", "rewards")
@@ -69,7 +68,7 @@ CENTRED = ("transitions", "rewards")
 
 
 @dataclass(frozen=True)
-class Reach:
+class Sensitivity:
     """How far one user can move the released counters (replace-one).
 
     Attributes:
@@ -83,6 +82,39 @@ class Reach:
     pile: int = 1
     horizon: int = 1
     singles: int = 0
+
+    @classmethod
+    def of(
+        cls, horizon: int, statistics: tuple[str, ...] = STATISTICS, *, stationary: bool = False
+    ) -> "Sensitivity":
+        """Of a joint release of plain ``statistics``.
+
+        >>> s = Sensitivity.of(6)
+        >>> s.l1, round(s.l2, 6)
+        (36, 6.0)
+        >>> round(Sensitivity.of(6, stationary=True).l2 / 6, 6)  # sqrt(6)·H
+        2.44949
+        """
+        _validate.count(horizon=horizon)
+        if not statistics or len(set(statistics)) != len(statistics):
+            raise InvalidInputError(f"Expected distinct statistics, got {statistics!r}.")
+        for name in statistics:
+            _validate.choice(STATISTICS, statistics=name)
+        moves = horizon * len(statistics)
+        return cls(units=2 * moves, pile=horizon if stationary else 1, horizon=horizon)
+
+    @classmethod
+    def of_centred(cls, horizon: int, *, last_transitions: bool) -> "Sensitivity":
+        """Of transitions and centred rewards, in half units: the lemma above.
+
+        >>> worst = Sensitivity.of_centred(6, last_transitions=False)
+        >>> worst.l1, worst.piles, worst.singles, round(worst.l2 / 2, 4)
+        (32, 13, 6, 3.8079)
+        """
+        _validate.count(horizon=horizon)
+        steps = horizon if last_transitions else horizon - 1
+        singles = 2 * (horizon // 2)
+        return cls(units=4 * steps + 2 * horizon, pile=2, horizon=horizon, singles=singles)
 
     @property
     def l1(self) -> int:
@@ -109,11 +141,6 @@ class Reach:
         """Root of the sum of squares at the worst move."""
         return math.sqrt((self.units - self.singles) * self.pile + self.singles)
 
-    @classmethod
-    def of(cls, shape: Shape, statistics: tuple[str, ...], *, stationary: bool) -> "Reach":
-        """The reach of one user's episode on the plain statistics of an MDP."""
-        return sensitivity(shape.horizon, statistics, stationary=stationary)
-
 
 class Form(NamedTuple):
     """In which form a batch of statistics is released; see `BatchMechanism`."""
@@ -134,41 +161,8 @@ class Form(NamedTuple):
             return cls()
         return cls(centred=True, last_transitions=last_transitions or horizon == 1)
 
-    def reach(self, horizon: int, statistics: tuple[str, ...]) -> Reach:
+    def sensitivity(self, horizon: int, statistics: tuple[str, ...]) -> Sensitivity:
         """How far one user moves the released integers, in units or, centred, in half units."""
         if self.centred:
-            return centred_reach(horizon, last_transitions=self.last_transitions)
-        return sensitivity(horizon, statistics)
-
-
-def sensitivity(
-    horizon: int, statistics: tuple[str, ...] = STATISTICS, *, stationary: bool = False
-) -> Reach:
-    """Sensitivity of a joint release of ``statistics``.
-
-    >>> s = sensitivity(6)
-    >>> s.l1, round(s.l2, 6)
-    (36, 6.0)
-    >>> round(sensitivity(6, stationary=True).l2 / 6, 6)  # sqrt(6)·H
-    2.44949
-    """
-    _validate.count(horizon=horizon)
-    if not statistics or len(set(statistics)) != len(statistics):
-        raise InvalidInputError(f"Expected distinct statistics, got {statistics!r}.")
-    for name in statistics:
-        _validate.choice(STATISTICS, statistics=name)
-    moves = horizon * len(statistics)
-    return Reach(units=2 * moves, pile=horizon if stationary else 1, horizon=horizon)
-
-
-def centred_reach(horizon: int, *, last_transitions: bool) -> Reach:
-    """Reach of transitions and centred rewards, in half units: the lemma above.
-
-    >>> worst = centred_reach(6, last_transitions=False)
-    >>> worst.l1, worst.piles, worst.singles, round(worst.l2 / 2, 4)
-    (32, 13, 6, 3.8079)
-    """
-    _validate.count(horizon=horizon)
-    steps = horizon if last_transitions else horizon - 1
-    singles = 2 * (horizon // 2)
-    return Reach(units=4 * steps + 2 * horizon, pile=2, horizon=horizon, singles=singles)
+            return Sensitivity.of_centred(horizon, last_transitions=self.last_transitions)
+        return Sensitivity.of(horizon, statistics)

@@ -143,8 +143,8 @@ def _as_rows(values: FloatArray | None, support: BoolArray, axes: int) -> FloatA
         return rows_of(values, support)
     if values.ndim != 1 + axes or len(values) != support.sum():
         raise InvalidInputError(
-            f"Expected a statistic of shape {support.shape} or the {support.sum()} rows of played, "
-            f"got shape {values.shape}."
+            f"Expected a statistic of shape {support.shape} or the {support.sum()} rows of "
+            f"support, got shape {values.shape}."
         )
     return values
 
@@ -235,7 +235,7 @@ def check_support(support: BoolArray | None, shape: Shape) -> BoolArray:
     mask = np.asarray(support)
     if mask.shape != shape.visits or mask.dtype != np.bool_:
         raise InvalidInputError(
-            f"Expected played to be bool{list(shape.visits)}, got {mask.dtype}{list(mask.shape)}."
+            f"Expected support to be bool{list(shape.visits)}, got {mask.dtype}{list(mask.shape)}."
         )
     return mask
 
@@ -253,7 +253,7 @@ def supported_counts(counts: Counts, shape: Shape, support: BoolArray) -> Counts
 def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]:
     """Rows of transitions (2 each) and rewards (2r - 1 each), and 2 for each user who has left.
 
-    This is what `sensitivity.centred_reach` is about. ``left[h]`` counts the users without a
+    This is what `Sensitivity.of_centred` is about. ``left[h]`` counts the users without a
     transition at step h, for the steps whose transitions are released; the rows of other steps are
     zero.
     """

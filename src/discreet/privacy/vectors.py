@@ -5,7 +5,7 @@ that replacing the user can move X·A counters by one unit each (L1 = X·A, L2 =
 bandit feedback only the H visited pairs (L1 = 2H). Say how far one user reaches, and every additive
 stream mechanism (trees, Toeplitz, local noise) serves, with its own proof.
 
-Values are integers in the unit of the reach; numbers in [0, 1] are rounded to bits first
+Values are integers in the unit of the sensitivity; numbers in [0, 1] are rounded to bits first
 (`round_to_bits`), which is unbiased and keeps the guarantee by convexity.
 """
 
@@ -21,7 +21,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.noise import CumulativeNoise
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class VectorMechanism:
         name: of the mechanism.
         noise: noise over time on one counter.
         guarantee: one guarantee for all vectors together.
-        reach: how far replacing one user may move all vectors together.
+        sensitivity: how far replacing one user may move all vectors together.
     """
 
     sizes: Mapping[str, int]
@@ -46,7 +46,7 @@ class VectorMechanism:
     name: str
     noise: CumulativeNoise
     guarantee: Guarantee
-    reach: Reach
+    sensitivity: Sensitivity
 
     @property
     def cells(self) -> int:
@@ -91,36 +91,37 @@ class VectorRelease:
                     f"round numbers in [0, 1] with `round_to_bits`."
                 )
         user = np.concatenate([vectors[name] for name in mechanism.sizes])
-        _check_reach(user, mechanism.reach)
+        _check_moves(user, mechanism.sensitivity)
         return mechanism.split(debias(self._run.add(user), mechanism.noise.unit, 0.0))
 
 
-def _check_reach(user: IntArray, reach: Reach) -> None:
+def _check_moves(user: IntArray, sensitivity: Sensitivity) -> None:
     """Refuse a vector that, in place of another, could move further than the mechanism covers."""
-    if ((user < 0) | (user > reach.pile)).any():
+    if ((user < 0) | (user > sensitivity.pile)).any():
         raise InvalidInputError(
-            f"Expected values from 0 to {reach.pile}, as the reach says; nothing was added."
+            f"Expected values from 0 to {sensitivity.pile}, as the sensitivity says; nothing was "
+            f"added."
         )
-    if reach.pile * user.size > reach.units < 2 * int(user.sum()):
+    if sensitivity.pile * user.size > sensitivity.units < 2 * int(user.sum()):
         raise InvalidInputError(
-            f"Expected a total of at most {reach.units // 2}, half of the mechanism's reach, got "
-            f"{int(user.sum())}; nothing was added."
+            f"Expected a total of at most {sensitivity.units // 2}, half of the mechanism's "
+            f"sensitivity, got {int(user.sum())}; nothing was added."
         )
 
 
 def vector_stream(
-    trust: "PrivateTrust", sizes: Mapping[str, int], reach: Reach, *, episodes: int
+    trust: "PrivateTrust", sizes: Mapping[str, int], sensitivity: Sensitivity, *, episodes: int
 ) -> VectorMechanism:
-    """Noise for vectors of which one user moves at most ``reach``.
+    """Noise for vectors of which one user moves at most ``sensitivity``.
 
     Args:
         trust: central or local, with a stream mechanism that adds noise.
         sizes: name -> length of its vector.
-        reach: how far replacing one user moves all vectors together.
+        sensitivity: how far replacing one user moves all vectors together.
         episodes: length of the stream.
 
     >>> from discreet.privacy.trust import Central
-    >>> vectors = vector_stream(Central(1), {"losses": 48}, Reach(units=48), episodes=1)
+    >>> vectors = vector_stream(Central(1), {"losses": 48}, Sensitivity(units=48), episodes=1)
     >>> vectors.noise.distribution.scale
     48.0
     """
@@ -133,14 +134,14 @@ def vector_stream(
             f"The mechanism {spec.name!r} adds no noise to counters and cannot release other "
             f"vectors; use 'laplace' or 'gaussian'."
         )
-    noise, guarantee = design(trust, reach, episodes)
+    noise, guarantee = design(trust, sensitivity, episodes)
     return VectorMechanism(
         sizes=dict(sizes),
         episodes=episodes,
         name=spec.name,
         noise=noise,
         guarantee=guarantee,
-        reach=reach,
+        sensitivity=sensitivity,
     )
 
 

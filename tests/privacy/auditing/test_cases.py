@@ -47,10 +47,10 @@ def test_a_stream_is_audited_in_every_kind():
     for name in ("add", "disk"):
         assert ("continual", f"{name} (256 releases, secure)") in found
     assert {path for kind, path in found if kind == "vector"} == {
-        "VectorRelease.add (reach 4)",
-        "VectorRelease.noise_block (reach 4)",
-        "VectorRelease.add (reach 4, 2 in one cell)",
-        "VectorRelease.noise_block (reach 4, 2 in one cell)",
+        "VectorRelease.add (sensitivity 4)",
+        "VectorRelease.noise_block (sensitivity 4)",
+        "VectorRelease.add (sensitivity 4, 2 in one cell)",
+        "VectorRelease.noise_block (sensitivity 4, 2 in one cell)",
     }
 
 

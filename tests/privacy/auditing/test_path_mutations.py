@@ -32,7 +32,7 @@ from discreet.privacy.mechanisms.one_step import OneStepBatch
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import Debias, flatten
 from discreet.privacy.vectors import vector_stream
 from helpers.mutations import LouderWithData, as_type, said
@@ -342,11 +342,12 @@ def test_layered_losses_without_noise(feedback):
 def test_a_vector_release_of_half_the_reach():
     trust = Central(1, mechanism="tree-laplace")
     plan, half = (
-        vector_stream(trust, {"losses": 4}, Reach(units=units), episodes=4) for units in (4, 2)
+        vector_stream(trust, {"losses": 4}, Sensitivity(units=units), episodes=4)
+        for units in (4, 2)
     )
     assert check_mechanism(plan).ok
     problems = said(dataclasses.replace(plan, noise=half.noise))
-    assert "VectorRelease.add (reach 4): The release delivers epsilon=2" in problems
+    assert "VectorRelease.add (sensitivity 4): The release delivers epsilon=2" in problems
 
 
 class BentResponse(RandomizedResponseBatch):

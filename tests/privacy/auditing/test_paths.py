@@ -42,7 +42,7 @@ from discreet.privacy.auditing.paths import (
 )
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.vectors import vector_stream
 from helpers import toys
 from helpers.auditing import batch_of
@@ -456,7 +456,9 @@ TRUST = Central(1, mechanism="tree-laplace")
 
 
 def vectors_of(units, pile=1, cells=4, episodes=3):
-    return vector_stream(TRUST, {"losses": cells}, Reach(units=units, pile=pile), episodes=episodes)
+    return vector_stream(
+        TRUST, {"losses": cells}, Sensitivity(units=units, pile=pile), episodes=episodes
+    )
 
 
 @pytest.mark.parametrize(
@@ -507,8 +509,8 @@ def test_no_more_releases_are_watched_than_there_are():
 
 
 def test_notes():
-    assert next(vector_paths(vectors_of(4))).note == "reach 4"
-    assert next(vector_paths(vectors_of(4, 2))).note == "reach 4, 2 in one cell"
+    assert next(vector_paths(vectors_of(4))).note == "sensitivity 4"
+    assert next(vector_paths(vectors_of(4, 2))).note == "sensitivity 4, 2 in one cell"
 
 
 def test_cumulative_sums_are_published():

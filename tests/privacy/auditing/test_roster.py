@@ -179,7 +179,7 @@ def test_every_stream_that_adds_noise_is_audited_on_vectors(known):
     for entry, units in ((tree, ["4", "4, 2 in one cell"]), (local, ["4"])):
         found = [case.path for case in cases([entry], quick=True) if case.kind == "vector"]
         assert found == [
-            f"VectorRelease.{way} (reach {reach})"
-            for reach in units
+            f"VectorRelease.{way} (sensitivity {unit})"
+            for unit in units
             for way in ("add", "noise_block")
         ]

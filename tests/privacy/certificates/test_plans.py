@@ -18,7 +18,7 @@ from discreet.privacy.certificates.document import claim_of, promised
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.mechanisms.noise import Bounded, NoNoise
 from discreet.privacy.mechanisms.registry import everything
-from discreet.privacy.sensitivity import STATISTICS, Reach
+from discreet.privacy.sensitivity import STATISTICS, Sensitivity
 from helpers.properties import given, st
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
@@ -170,7 +170,7 @@ def test_the_longest_column_of_a_factorisation(episodes):
     squares = [
         sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
     ]
-    law = GaussianGrid(**plan.noise.certified(Reach(units=6, pile=2))[1])
+    law = GaussianGrid(**plan.noise.certified(Sensitivity(units=6, pile=2))[1])
     assert law.squared_norm == max(squares)
     assert (law.length, law.squares, law.cells) == (episodes, 12, 6)
     assert law.sigma == Fraction(plan.noise.steps)

@@ -18,7 +18,7 @@ from discreet.privacy.mechanisms.noise import (
 )
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, TreeNoise
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local
 from helpers.sampling import sampler
 
@@ -122,7 +122,7 @@ def test_secure_noise_is_drawn_when_it_is_needed_and_not_before():
 
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_reach_counts_units_piles_and_cells(units, pile):
-    reach = Reach(units=units, pile=pile)
+    reach = Sensitivity(units=units, pile=pile)
     assert reach.l1 == units
     assert (reach.cells - 1) * pile < units <= reach.cells * pile
     assert reach.l2**2 == pytest.approx(units * pile)
@@ -130,10 +130,14 @@ def test_reach_counts_units_piles_and_cells(units, pile):
 
 def test_reach_of_an_episode():
     shape, three = Shape(2, 2, 5), ("transitions", "visits", "rewards")
-    assert Reach.of(shape, three, stationary=False) == Reach(units=30, pile=1, horizon=5)
-    assert Reach.of(shape, three, stationary=True) == Reach(units=30, pile=5, horizon=5)
+    assert Sensitivity.of(shape.horizon, three, stationary=False) == Sensitivity(
+        units=30, pile=1, horizon=5
+    )
+    assert Sensitivity.of(shape.horizon, three, stationary=True) == Sensitivity(
+        units=30, pile=5, horizon=5
+    )
     with pytest.raises(InvalidInputError, match="losses"):
-        Reach.of(shape, ("losses",), stationary=False)
+        Sensitivity.of(shape.horizon, ("losses",), stationary=False)
 
 
 def test_a_promise_speaks_the_notion_of_its_trust_model():
@@ -177,9 +181,9 @@ def test_noise_that_doubles_would_round_to_even_is_refused(calibrate):
 
 def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_drawn():
     plan = Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6))
-    assert plan.noise(sampler(), 4, 5).dtype == np.int64
+    assert plan.drawn(sampler(), 4, 5).dtype == np.int64
     with pytest.raises(CalibrationError, match="fewer users"):
-        plan.noise(sampler(), 1_000_000, 5)
+        plan.drawn(sampler(), 1_000_000, 5)
 
 
 def test_the_widest_noise_that_is_accepted_keeps_its_parity():

@@ -13,7 +13,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampler
 from discreet.privacy.mechanisms.base import batch_release
-from discreet.privacy.sensitivity import STATISTICS, Reach
+from discreet.privacy.sensitivity import STATISTICS, Sensitivity
 from discreet.privacy.statistics import Debias, check_support, debias
 from discreet.privacy.vectors import vector_stream
 
@@ -161,7 +161,7 @@ def test_streams_release_multiples_of_a_grid(trust, stationary):
 @pytest.mark.parametrize("name", CENTRAL)
 def test_vector_streams_release_multiples_of_a_grid(name):
     plan = vector_stream(
-        Central(1, 1e-6, mechanism=name), {"losses": 4}, Reach(units=4), episodes=20
+        Central(1, 1e-6, mechanism=name), {"losses": 4}, Sensitivity(units=4), episodes=20
     )
     release = plan.open(SimulationSampler(np.random.default_rng(3)))
     for _ in range(20):

@@ -17,7 +17,7 @@ from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.tree import printed_scale, tree_levels
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.privacy.vectors import vector_stream
 
@@ -137,7 +137,7 @@ def test_a_calibration_is_exact_or_of_one_of_the_five():
 
 def test_printed_dense_losses():
     """004, full information: 4H + XA units on a scale for 3H (no singleton layer here: 4.0)."""
-    reach = Reach(units=4 * 6 + 4 * 6 * 2, horizon=6)
+    reach = Sensitivity(units=4 * 6 + 4 * 6 * 2, horizon=6)
     trust = Local(0.5, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning):
         plan = vector_stream(trust, {"counts": 9, "losses": 48}, reach, episodes=5)

@@ -11,7 +11,7 @@ from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.randomized_response import debias_scale, flip_probability
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
 
@@ -21,7 +21,7 @@ TRUST = Local(4, mechanism="randomized-response")
 
 @given(st.floats(0.05, 40.0), st.integers(1, 36))
 def test_flips_of_all_moved_bits_together_deliver_epsilon(epsilon, units):
-    q, guarantee = flip_probability(Local(epsilon), Reach(units=units))
+    q, guarantee = flip_probability(Local(epsilon), Sensitivity(units=units))
     assert 0 < q < 0.5
     assert units * math.log((1 - q) / q) <= epsilon * (1 + 1e-9)
     assert guarantee.epsilon == epsilon and guarantee.delta == 0

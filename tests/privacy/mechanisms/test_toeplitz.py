@@ -13,7 +13,7 @@ from discreet.privacy.accounting.losses import grid_delta
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms._kernels import decode_rows
 from discreet.privacy.mechanisms.toeplitz import Grid, ToeplitzNoise, factors
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central
 from helpers.sampling import sampler
 
@@ -123,7 +123,7 @@ def test_the_sensitivity_is_that_of_the_real_path():
     delta = gaussian_delta(noise.steps, l2, 1.0) + lost
     assert 0.98e-6 < delta <= 1e-6  # halved noise or sensitivity H would be far off
     assert gaussian_delta(noise.steps / 2, l2, 1.0) > 1e-3
-    assert Reach.of(SHAPE, calibrated.statistics, stationary=False).l1 == 36
+    assert Sensitivity.of(SHAPE.horizon, calibrated.statistics, stationary=False).l1 == 36
 
 
 @pytest.mark.parametrize("user", [0, 4095, 4096, 8192, 8199])

@@ -222,7 +222,7 @@ def test_rows_give_what_dense_arrays_give():
     rows = consistent_flow(noisy[support], **arguments)
     np.testing.assert_array_equal(rows.transitions, dense.transitions[support])
     np.testing.assert_array_equal(rows.visits, dense.visits[support])
-    with pytest.raises(InvalidInputError, match="rows of played"):
+    with pytest.raises(InvalidInputError, match="rows of support"):
         consistent_flow(noisy[support][1:], **arguments)
 
 

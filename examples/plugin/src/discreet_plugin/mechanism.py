@@ -6,13 +6,13 @@ from discreet.privacy.mechanisms.additive import AddedOnce
 from discreet.privacy.mechanisms.one_shot import laplace_noise
 
 
-def twice_the_noise(trust, reach):
+def twice_the_noise(trust, sensitivity):
     """Discrete Laplace noise of twice the scale that is needed: it delivers half the epsilon.
 
     Proof: noise of scale L1/epsilon delivers epsilon (`one_shot`). Asked for epsilon/2, it has
     twice that scale and delivers epsilon/2, so epsilon as well; the mechanism states epsilon/2.
     """
-    return laplace_noise(replace(trust, epsilon=trust.epsilon / 2), reach)
+    return laplace_noise(replace(trust, epsilon=trust.epsilon / 2), sensitivity)
 
 
 double_laplace = AddedOnce(twice_the_noise)

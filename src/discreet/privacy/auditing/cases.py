@@ -32,7 +32,7 @@ from discreet.privacy.auditing.paths import (
 )
 from discreet.privacy.mechanisms.base import USUAL_SIZES, AuditSizes, BatchMechanism
 from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
-from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
+from discreet.privacy.sensitivity import CENTRED, STATISTICS, Sensitivity
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import vector_stream
 
@@ -272,10 +272,10 @@ def _long(entry: Entry) -> Iterator[Case]:
 
 def vector_cases(entry: Entry) -> Iterator[Case]:
     """Four cells, six releases: dense vectors, and sparse ones that pile up."""
-    dense, piled = Reach(units=4), Reach(units=4, pile=2)
-    for reach in (dense, piled) if entry.trust == "central" else (dense,):
+    dense, piled = Sensitivity(units=4), Sensitivity(units=4, pile=2)
+    for sensitivity in (dense, piled) if entry.trust == "central" else (dense,):
         sizes = {"losses": 4}
-        mechanism = vector_stream(entry.model, sizes, reach, episodes=_VECTOR_EPISODES)
+        mechanism = vector_stream(entry.model, sizes, sensitivity, episodes=_VECTOR_EPISODES)
         for path in vector_paths(mechanism):
             yield Case.of(entry, mechanism.guarantee.notion, path)
 

@@ -505,8 +505,8 @@ def vector_paths(mechanism: VectorMechanism, watch: int = _SHORT_VECTORS) -> Ite
     watch = min(watch, mechanism.episodes)
     usual, others = furthest(mechanism)
     placed = {label: (other, range(watch)) for label, other in others.items()}
-    reach = mechanism.reach
-    note = f"reach {reach.units}" + (f", {reach.pile} in one cell" if reach.pile > 1 else "")
+    moved = mechanism.sensitivity
+    note = f"sensitivity {moved.units}" + (f", {moved.pile} in one cell" if moved.pile > 1 else "")
 
     def add(users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
         stream = mechanism.open(sampler)
@@ -530,7 +530,7 @@ def furthest(mechanism: VectorMechanism) -> tuple[IntArray, dict[str, IntArray]]
     Where one user may fill everything the neighbours are full and empty; where half moves up and
     half down they fill different cells, one after the other.
     """
-    cells, pile, units = mechanism.cells, mechanism.reach.pile, mechanism.reach.units
+    cells, pile, units = mechanism.cells, mechanism.sensitivity.pile, mechanism.sensitivity.units
     empty = np.zeros(cells, np.int64)
     if pile * cells <= units:
         full = np.full(cells, pile)

@@ -52,7 +52,7 @@ from discreet.privacy.mechanisms.noise import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Form, Reach
+from discreet.privacy.sensitivity import Form, Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from discreet.privacy.accounting.routes import Route
     from discreet.privacy.trust import PrivateTrust
 
-Design = Callable[["PrivateTrust", Reach], tuple[NoiseDistribution, Guarantee]]
-"""The noise on one counter, and what it delivers for counters of this reach."""
-ContinualDesign = Callable[["PrivateTrust", Reach, int], tuple[CumulativeNoise, Guarantee]]
+Design = Callable[["PrivateTrust", Sensitivity], tuple[NoiseDistribution, Guarantee]]
+"""The noise on one counter, and what it delivers for counters of this sensitivity."""
+ContinualDesign = Callable[["PrivateTrust", Sensitivity, int], tuple[CumulativeNoise, Guarantee]]
 """The same over so many episodes."""
 
 
@@ -80,10 +80,10 @@ class AdditiveBatch(BatchMechanism):
     by_devices: bool = False
 
     @property
-    def reach(self) -> Reach:
+    def sensitivity(self) -> Sensitivity:
         """How far one user moves the released integers."""
         form = Form(self.centred, self.last_transitions)
-        return form.reach(self.shape.horizon, self.statistics)
+        return form.sensitivity(self.shape.horizon, self.statistics)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter; variances of the users' noise add up."""
@@ -132,18 +132,18 @@ class AdditiveBatch(BatchMechanism):
 
     def certified(self, users: int | None = None) -> Certified:
         """Of one batch, or of one report."""
-        return self.noise.certified(self.reach)
+        return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
         """Of one batch, or of one report."""
-        return self.noise.concentrated(self.reach.l2)
+        return self.noise.concentrated(self.sensitivity.l2)
 
     def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
         """Those of its distribution."""
         if self.by_devices:
             return []
         delta = self.guarantee.delta
-        return self.noise.accountings(self.reach, delta, with_library=with_library)
+        return self.noise.accountings(self.sensitivity, delta, with_library=with_library)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,9 +154,9 @@ class AdditiveContinual(ContinualMechanism):
     by_devices: bool = False
 
     @property
-    def reach(self) -> Reach:
+    def sensitivity(self) -> Sensitivity:
         """How far one user moves the counters."""
-        return Reach.of(self.shape, self.statistics, stationary=self.stationary)
+        return Sensitivity.of(self.shape.horizon, self.statistics, stationary=self.stationary)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter."""
@@ -199,11 +199,11 @@ class AdditiveContinual(ContinualMechanism):
 
     def certified(self, users: int | None = None) -> Certified:
         """That of its noise."""
-        return self.noise.certified(self.reach)
+        return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
         """That of its noise."""
-        return self.noise.concentrated(self.reach.l2)
+        return self.noise.concentrated(self.sensitivity.l2)
 
     def stored(self) -> "AdditiveContinual":
         """Reports are noisy already; otherwise the noise says."""
@@ -244,7 +244,7 @@ class AddedOnce:
         if not self.by_devices:
             last = request.last_transitions
             form = Form.of(shape.horizon, statistics, last_transitions=last)
-        noise, guarantee = self.design(trust, form.reach(shape.horizon, statistics))
+        noise, guarantee = self.design(trust, form.sensitivity(shape.horizon, statistics))
         check_exact(noise.variance)
         return self.kind(
             spec=spec,
@@ -271,8 +271,10 @@ class AddedContinually:
     ) -> AdditiveContinual:
         """The mechanism for this request."""
         _check_who_adds(spec, by_devices=self.by_devices)
-        reach = Reach.of(request.shape, request.statistics, stationary=request.stationary)
-        noise, guarantee = self.design(trust, reach, request.episodes)
+        sensitivity = Sensitivity.of(
+            request.shape.horizon, request.statistics, stationary=request.stationary
+        )
+        noise, guarantee = self.design(trust, sensitivity, request.episodes)
         return self.kind(
             spec=spec,
             shape=request.shape,
@@ -477,13 +479,13 @@ def check_reports(reports: IntArray, users: int, width: int) -> IntArray:
     return rows.astype(np.int64)
 
 
-def no_noise(trust: object, reach: Reach) -> tuple[NoiseDistribution, Guarantee]:
+def no_noise(trust: object, sensitivity: Sensitivity) -> tuple[NoiseDistribution, Guarantee]:
     """Nothing to calibrate."""
     return NoNoise(), NO_GUARANTEE
 
 
 def no_cumulative_noise(
-    trust: object, reach: Reach, episodes: int
+    trust: object, sensitivity: Sensitivity, episodes: int
 ) -> tuple[CumulativeNoise, Guarantee]:
     """Nothing to calibrate."""
     return NoCumulativeNoise(episodes=episodes), NO_GUARANTEE

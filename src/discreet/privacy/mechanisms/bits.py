@@ -76,7 +76,7 @@ from discreet.privacy.mechanisms.base import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -119,7 +119,7 @@ class BitsBatch(BatchMechanism):
         if trust.printed:  # of 001, or of 000, which gives every counter the whole beta
             split = trust.paper != "000"
             constants = printed_shuffle(request.shape, trust.epsilon, trust.delta, split=split)
-        moves = sensitivity(request.shape.horizon, request.statistics).moves
+        moves = Sensitivity.of(request.shape.horizon, request.statistics).moves
         guarantee = _guarantee(shuffled, constants, moves)
         if constants:
             warnings.warn(

@@ -90,7 +90,7 @@ from discreet.privacy.mechanisms.base import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import CENTRED, sensitivity
+from discreet.privacy.sensitivity import CENTRED, Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -142,7 +142,7 @@ class HistogramBatch(BatchMechanism):
         # How many noise cells each user adds depends on the batch (`classes`).
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         request.check()
-        moves = sensitivity(request.shape.horizon, request.statistics).moves
+        moves = Sensitivity.of(request.shape.horizon, request.statistics).moves
         moves -= "transitions" in request.statistics and not request.last_transitions
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism

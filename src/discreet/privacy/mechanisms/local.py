@@ -48,13 +48,15 @@ from discreet.privacy.mechanisms.noise import (
     Laplace,
     NoiseDistribution,
 )
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
 
-def laplace_noise(trust: "PrivateTrust", reach: Reach) -> tuple[NoiseDistribution, Guarantee]:
+def laplace_noise(
+    trust: "PrivateTrust", sensitivity: Sensitivity
+) -> tuple[NoiseDistribution, Guarantee]:
     """Scale L1/epsilon; printed: 6H/epsilon (002, Table 1), or 3H/epsilon (003 and 004).
 
     Half of what three statistics need is printed in 003 (Section 5.2) and 004 (Section 5.2), which
@@ -62,21 +64,23 @@ def laplace_noise(trust: "PrivateTrust", reach: Reach) -> tuple[NoiseDistributio
     """
     if trust.printed:
         right = trust.paper == "002"
-        scale = (6 if right else 3) * reach.horizon / float(trust.epsilon)
+        scale = (6 if right else 3) * sensitivity.horizon / float(trust.epsilon)
         source = "paper 002 (Laplace)" if right else "papers 003 and 004 (local)"
-        return Laplace(scale), delivered(trust, source, reach.l1 / scale)
-    noise = Laplace(laplace_scale(reach.l1, trust.epsilon))
+        return Laplace(scale), delivered(trust, source, sensitivity.l1 / scale)
+    noise = Laplace(laplace_scale(sensitivity.l1, trust.epsilon))
     return noise, promise(trust, trust.epsilon, 0.0)
 
 
-def gaussian_noise(trust: "PrivateTrust", reach: Reach) -> tuple[NoiseDistribution, Guarantee]:
+def gaussian_noise(
+    trust: "PrivateTrust", sensitivity: Sensitivity
+) -> tuple[NoiseDistribution, Guarantee]:
     """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
     epsilon = float(trust.epsilon)
     if trust.printed:
-        sigma = reach.horizon / epsilon
-        delta = worst_gaussian_delta(sigma, reach.cells, epsilon, pile=reach.pile)
+        sigma = sensitivity.horizon / epsilon
+        delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=sensitivity.pile)
         return Gaussian(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
-    sigma = discrete_gaussian_sigma(reach.cells, epsilon, trust.delta, pile=reach.pile)
+    sigma = discrete_gaussian_sigma(sensitivity.cells, epsilon, trust.delta, pile=sensitivity.pile)
     return Gaussian(sigma), promise(trust, epsilon, trust.delta)
 
 
@@ -93,10 +97,12 @@ def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
     return gaussian_delta(horizon / epsilon, l2, epsilon)
 
 
-def bounded_noise(trust: "PrivateTrust", reach: Reach) -> tuple[NoiseDistribution, Guarantee]:
+def bounded_noise(
+    trust: "PrivateTrust", sensitivity: Sensitivity
+) -> tuple[NoiseDistribution, Guarantee]:
     """The least radius whose exact composition delivers (epsilon, delta)."""
     need_delta(trust.delta, "Bounded noise")
-    noise = Bounded(bounded_radius(reach.units, float(trust.epsilon), float(trust.delta)))
+    noise = Bounded(bounded_radius(sensitivity.units, float(trust.epsilon), float(trust.delta)))
     return noise, promise(trust, trust.epsilon, trust.delta)
 
 
@@ -143,10 +149,10 @@ def _each(design: Design, *, per_step: bool = False, audit: AuditSizes) -> Added
     """Fresh noise per user; ``per_step``: on each of the steps behind a pooled counter."""
 
     def over_time(
-        trust: "PrivateTrust", reach: Reach, episodes: int
+        trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
-        noise, guarantee = design(trust, reach)
-        copies = reach.pile if per_step else 1
+        noise, guarantee = design(trust, sensitivity)
+        copies = sensitivity.pile if per_step else 1
         return IndependentNoise(episodes=episodes, distribution=noise, copies=copies), guarantee
 
     return AddedContinually(over_time, by_devices=True, audit=audit)

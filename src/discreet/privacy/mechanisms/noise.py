@@ -44,7 +44,7 @@ from discreet.privacy.accounting.closed_forms import (
 from discreet.privacy.guarantee import rounded_down, rounded_up
 from discreet.privacy.mechanisms.base import Certified, Seal, StoredRelease, worst_times
 from discreet.privacy.sampling.samplers import Sampler, Size
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.accounting.routes import Route
@@ -145,8 +145,10 @@ class NoiseDistribution(Tail):
             f"Noise of kind {self.kind!r} has no scale; use Laplace or Gaussian."
         )
 
-    def certified(self, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Certified:
-        """What a certificate has to bound: counters of this reach, each there ``copies`` times.
+    def certified(
+        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
+    ) -> Certified:
+        """What a certificate has to bound: these counters, each there ``copies`` times.
 
         On ``pooled`` counters units may be piled up in any way.
         """
@@ -156,7 +158,9 @@ class NoiseDistribution(Tail):
         """Rho of zero-concentrated privacy for a move of this length, ``copies`` times over."""
         return None
 
-    def accountings(self, reach: Reach, delta: float, *, with_library: bool) -> "list[Route]":
+    def accountings(
+        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
+    ) -> "list[Route]":
         """Independent accountings of one release."""
         return []
 
@@ -206,17 +210,24 @@ class Laplace(NoiseDistribution):
         """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
 
-    def certified(self, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Certified:
-        return "discrete-laplace", {"scale": Fraction(self.scale), "units": reach.units * copies}
+    def certified(
+        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
+    ) -> Certified:
+        return "discrete-laplace", {
+            "scale": Fraction(self.scale),
+            "units": sensitivity.units * copies,
+        }
 
-    def accountings(self, reach: Reach, delta: float, *, with_library: bool) -> "list[Route]":
+    def accountings(
+        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
+    ) -> "list[Route]":
         """The pure epsilon by its formula and by the exact lattice."""
         from discreet.privacy.accounting.lattice import discrete_laplace_epsilon
         from discreet.privacy.accounting.routes import Route
 
         return [
-            Route("L1 / scale", laplace_epsilon(self.scale, reach.units)),
-            Route("exact lattice", discrete_laplace_epsilon(self.scale, reach.units, 0.0)),
+            Route("L1 / scale", laplace_epsilon(self.scale, sensitivity.units)),
+            Route("exact lattice", discrete_laplace_epsilon(self.scale, sensitivity.units, 0.0)),
         ]
 
 
@@ -273,27 +284,35 @@ class Gaussian(NoiseDistribution):
         """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
 
-    def certified(self, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Certified:
+    def certified(
+        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
+    ) -> Certified:
         sigma = Fraction(self.sigma)
-        if pooled and reach.pile > 1:
-            piles = {"total": reach.units, "largest": reach.pile, "copies": copies}
+        if pooled and sensitivity.pile > 1:
+            piles = {"total": sensitivity.units, "largest": sensitivity.pile, "copies": copies}
             return "piled-gaussian", {"sigma": sigma, **piles}
-        moves = {"times": reach.piles * copies, "shift": reach.pile}
-        return "discrete-gaussian", {"sigma": sigma, **moves, "singles": reach.singles * copies}
+        moves = {"times": sensitivity.piles * copies, "shift": sensitivity.pile}
+        return "discrete-gaussian", {
+            "sigma": sigma,
+            **moves,
+            "singles": sensitivity.singles * copies,
+        }
 
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
         return float(copies * l2**2 / (2 * self.sigma**2))
 
-    def accountings(self, reach: Reach, delta: float, *, with_library: bool) -> "list[Route]":
+    def accountings(
+        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
+    ) -> "list[Route]":
         """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
         from discreet.privacy.accounting.routes import gaussian_routes
 
         return gaussian_routes(
             self.sigma,
-            reach.piles,
+            sensitivity.piles,
             delta,
-            pile=reach.pile,
-            singles=reach.singles,
+            pile=sensitivity.pile,
+            singles=sensitivity.singles,
             with_library=with_library,
         )
 
@@ -357,10 +376,12 @@ class Bounded(NoiseDistribution):
             return np.asarray(sum(self.draw(sampler, size) for _ in range(terms)), np.int64)
         return sampler.table_sum(self.weights, terms, size) - terms * self.largest
 
-    def certified(self, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Certified:
-        ups = reach.units * copies // 2  # bounded noise is symmetric and per step
+    def certified(
+        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
+    ) -> Certified:
+        ups = sensitivity.units * copies // 2  # bounded noise is symmetric and per step
         weights = tuple(int(w) for w in self.weights)
-        return "table", {"weights": weights, "ups": ups, "downs": reach.units * copies - ups}
+        return "table", {"weights": weights, "ups": ups, "downs": sensitivity.units * copies - ups}
 
 
 @dataclass(frozen=True)
@@ -496,8 +517,8 @@ class CumulativeNoise(ABC):
         """After how many of ``users`` users the noise is largest."""
         return max(worst_times(users), key=self.variance)
 
-    def certified(self, reach: Reach) -> Certified:
-        """What a certificate has to bound, for counters of this reach."""
+    def certified(self, sensitivity: Sensitivity) -> Certified:
+        """What a certificate has to bound, for counters of this sensitivity."""
         raise UnsupportedError(f"{type(self).__name__} is not covered by certificates.")
 
     def concentrated(self, l2: float) -> float | None:
@@ -675,9 +696,9 @@ class IndependentNoise(CumulativeNoise):
         """Those of one report."""
         return self.copies
 
-    def certified(self, reach: Reach) -> Certified:
+    def certified(self, sensitivity: Sensitivity) -> Certified:
         """Of one report."""
-        return self.distribution.certified(reach, pooled=True)
+        return self.distribution.certified(sensitivity, pooled=True)
 
     def concentrated(self, l2: float) -> float | None:
         """Of one report."""

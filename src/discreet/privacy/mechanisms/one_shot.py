@@ -34,7 +34,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedOnce
 from discreet.privacy.mechanisms.base import AuditSizes, promise
 from discreet.privacy.mechanisms.noise import Gaussian, Laplace
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 _SIZES = AuditSizes(forms=("", "centred"))
 
 
-def gaussian_noise(trust: "PrivateTrust", reach: Reach) -> tuple[Gaussian, Guarantee]:
-    """The least sigma that delivers (epsilon, delta) for counters of this reach."""
-    moved, singles = reach.piles, reach.singles
+def gaussian_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Gaussian, Guarantee]:
+    """The least sigma that delivers (epsilon, delta) for counters of this sensitivity."""
+    moved, singles = sensitivity.piles, sensitivity.singles
     sigma = discrete_gaussian_sigma(
-        moved, trust.epsilon, trust.delta, pile=reach.pile, singles=singles
+        moved, trust.epsilon, trust.delta, pile=sensitivity.pile, singles=singles
     )
     return Gaussian(sigma), promise(trust, trust.epsilon, trust.delta)
 
 
-def laplace_noise(trust: "PrivateTrust", reach: Reach) -> tuple[Laplace, Guarantee]:
+def laplace_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Laplace, Guarantee]:
     """Scale L1/epsilon; a requested delta is not used."""
-    return Laplace(laplace_scale(reach.l1, trust.epsilon)), promise(trust, trust.epsilon, 0.0)
+    return Laplace(laplace_scale(sensitivity.l1, trust.epsilon)), promise(trust, trust.epsilon, 0.0)
 
 
 gaussian = AddedOnce(gaussian_noise, audit=_SIZES)

@@ -52,7 +52,7 @@ from discreet.privacy.mechanisms.additive import check_reports
 from discreet.privacy.mechanisms.base import Certified, Draw, batch_release, promise
 from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def false_bit(
     trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
-    sensitivity(shape.horizon, statistics)  # refuses unknown statistics
+    Sensitivity.of(shape.horizon, statistics)  # refuses unknown statistics
     return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
 
 

@@ -44,7 +44,7 @@ from discreet.privacy.mechanisms.base import (
 )
 from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -85,40 +85,40 @@ class FlipTail(Tail):
         return value
 
 
-def flip_probability(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
+def flip_probability(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[float, Guarantee]:
     """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
     if trust.printed:
-        return _printed_flip(trust, reach)
-    q = closed_forms.flip_probability(trust.epsilon, reach.units)
+        return _printed_flip(trust, sensitivity)
+    q = closed_forms.flip_probability(trust.epsilon, sensitivity.units)
     return q, promise(trust, trust.epsilon, 0.0)
 
 
-def _printed_flip(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
-    rate = float(trust.epsilon) / reach.horizon
+def _printed_flip(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[float, Guarantee]:
+    rate = float(trust.epsilon) / sensitivity.horizon
     if rate < math.log(2):
         raise CalibrationError(
             f"Paper 002 flips with probability 1/(e^(epsilon/H) - 1) = {1 / math.expm1(rate):.3g}, "
             f"which is not a probability when epsilon < H·ln 2 = "
-            f"{rounded_up(reach.horizon * math.log(2))} (got epsilon={trust.epsilon}); use "
+            f"{rounded_up(sensitivity.horizon * math.log(2))} (got epsilon={trust.epsilon}); use "
             f"calibration='exact'."
         )
     q = 1 / math.expm1(rate)
     if not 0 < q < 1 or q == 0.5:
         raise CalibrationError(f"Paper 002's flip probability {q:g} leaves nothing to estimate.")
     per_bit = abs(math.log((1 - q) / q))
-    return q, delivered(trust, "paper 002 (randomised response)", reach.units * per_bit)
+    return q, delivered(trust, "paper 002 (randomised response)", sensitivity.units * per_bit)
 
 
 def flip_of_bits(
     trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
 ) -> tuple[float, Guarantee]:
     """The flip of an episode's bits: per step, also where counters are pooled over steps."""
-    return flip_probability(trust, Reach.of(shape, statistics, stationary=False))
+    return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, stationary=False))
 
 
 def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseStream") -> Certified:
-    reach = Reach.of(mechanism.shape, mechanism.statistics, stationary=False)
-    return "randomized-response", {"flip": Fraction(mechanism.flip), "units": reach.units}
+    sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, stationary=False)
+    return "randomized-response", {"flip": Fraction(mechanism.flip), "units": sensitivity.units}
 
 
 class RandomizedResponseBatch(ResponseBatch):

@@ -91,7 +91,7 @@ from discreet.privacy.mechanisms.noise import (
     Pieces,
 )
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -378,7 +378,7 @@ class ToeplitzNoise(CumulativeNoise):
         """Every column has norm one."""
         return GridDraws(1 / self.sigma, self.steps, self.episodes)
 
-    def certified(self, reach: Reach) -> Certified:
+    def certified(self, sensitivity: Sensitivity) -> Certified:
         """The grid, with the exact norm of its longest column.
 
         Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
@@ -397,8 +397,8 @@ class ToeplitzNoise(CumulativeNoise):
             "length": self.episodes,
             "squared_norm": longest,
             "coefficients": digest.hexdigest(),
-            "squares": reach.units * reach.pile,
-            "cells": reach.units,
+            "squares": sensitivity.units * sensitivity.pile,
+            "cells": sensitivity.units,
         }
 
     def bound(self, episode: int, failure: float) -> float:
@@ -506,16 +506,16 @@ class ToeplitzRun(NoiseRun):
 
 
 def square_root(
-    trust: "PrivateTrust", reach: Reach, episodes: int
+    trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int
 ) -> tuple[CumulativeNoise, Guarantee]:
     """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
-    sigma = gaussian_sigma(reach.l2, epsilon, delta)
-    grid = Grid.of(sigma, episodes, reach.pile)
+    sigma = gaussian_sigma(sensitivity.l2, epsilon, delta)
+    grid = Grid.of(sigma, episodes, sensitivity.pile)
     # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
     steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
-    lost = grid_delta(steps, reach.units * episodes, epsilon)
-    sigma = grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)
+    lost = grid_delta(steps, sensitivity.units * episodes, epsilon)
+    sigma = grid_sigma(sensitivity.l2, epsilon, delta, lost=lost, most=delta / 100)
     noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
     return noise, promise(trust, trust.epsilon, trust.delta)
 

@@ -109,7 +109,7 @@ from discreet.privacy.mechanisms.noise import (
     strips,
 )
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -212,9 +212,9 @@ class TreeNoise(CumulativeNoise):
                 fresh += distribution.draw(sampler, out[strip].shape)
             tree_prefix(fresh, first + strip.start, state[0], state[1], out[strip])
 
-    def certified(self, reach: Reach) -> Certified:
+    def certified(self, sensitivity: Sensitivity) -> Certified:
         """Every release is a function of the noisy nodes."""
-        return self.distribution.certified(reach, self.levels, pooled=True)
+        return self.distribution.certified(sensitivity, self.levels, pooled=True)
 
     def concentrated(self, l2: float) -> float | None:
         """One user moves a node of every level."""
@@ -291,14 +291,14 @@ class GridTreeNoise(TreeNoise):
         steps = self.steps(spread).sigma
         return GridDraws(unit * math.ldexp(spread / steps, self.bits), steps, draws)
 
-    def certified(self, reach: Reach) -> Certified:
+    def certified(self, sensitivity: Sensitivity) -> Certified:
         """Of Laplace nodes only."""
         if self.gridded:
             raise UnsupportedError(
                 "Averaged and padded trees with Gaussian nodes are calibrated on what they reveal, "
                 "which certificates do not cover; use mechanism='tree-gaussian' or 'toeplitz'."
             )
-        return super().certified(reach)
+        return super().certified(sensitivity)
 
     def concentrated(self, l2: float) -> float | None:
         """On what the releases reveal."""
@@ -489,12 +489,15 @@ _Design = tuple[CumulativeNoise, Guarantee]
 
 
 def laplace_nodes(
-    trust: "PrivateTrust", reach: Reach, episodes: int, kind: type[TreeNoise] = TreeNoise
+    trust: "PrivateTrust",
+    sensitivity: Sensitivity,
+    episodes: int,
+    kind: type[TreeNoise] = TreeNoise,
 ) -> _Design:
     """Laplace nodes at L·l1/epsilon."""
-    moved = reach.l1 * tree_levels(episodes)
+    moved = sensitivity.l1 * tree_levels(episodes)
     if trust.printed:
-        scale = printed_scale(reach.horizon, episodes, trust.epsilon)
+        scale = printed_scale(sensitivity.horizon, episodes, trust.epsilon)
         guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
     else:
         scale = laplace_scale(moved, trust.epsilon)
@@ -502,40 +505,40 @@ def laplace_nodes(
     return kind(episodes=episodes, distribution=Laplace(scale)), guarantee
 
 
-def gaussian_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+def gaussian_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
     """Gaussian nodes at sqrt(L)·l2."""
-    moved = reach.cells * tree_levels(episodes)
-    sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=reach.pile)
+    moved = sensitivity.cells * tree_levels(episodes)
+    sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=sensitivity.pile)
     noise = TreeNoise(episodes=episodes, distribution=Gaussian(sigma))
     return noise, promise(trust, trust.epsilon, trust.delta)
 
 
 def _mixed_nodes(
-    trust: "PrivateTrust", reach: Reach, episodes: int, kind: type[GridTreeNoise]
+    trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int, kind: type[GridTreeNoise]
 ) -> _Design:
     """Laplace nodes for a pure epsilon, else Gaussian ones on a grid, on what they reveal."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
     if delta == 0 or trust.printed:
-        return laplace_nodes(trust, reach, episodes, kind)
+        return laplace_nodes(trust, sensitivity, episodes, kind)
     for bits in _GRIDS:
         unit, spread, draws = kind.revealed(episodes, bits)
-        sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)
-        lost = grid_delta(math.ldexp(sigma * spread, bits), reach.units * draws, epsilon)
+        sigma = gaussian_sigma(sensitivity.l2 * unit, epsilon, delta)
+        lost = grid_delta(math.ldexp(sigma * spread, bits), sensitivity.units * draws, epsilon)
         if lost <= delta / 1000:
             break
-    sigma = grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
+    sigma = grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
     noise = kind(episodes=episodes, distribution=Gaussian(sigma), bits=bits)
     return noise, promise(trust, epsilon, delta)
 
 
-def averaged_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+def averaged_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
     """The averaged tree."""
-    return _mixed_nodes(trust, reach, episodes, HonakerNoise)
+    return _mixed_nodes(trust, sensitivity, episodes, HonakerNoise)
 
 
-def padded_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+def padded_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
     """The padded tree."""
-    return _mixed_nodes(trust, reach, episodes, PaddedTreeNoise)
+    return _mixed_nodes(trust, sensitivity, episodes, PaddedTreeNoise)
 
 
 tree_laplace = AddedContinually(laplace_nodes, audit=AuditSizes(quick_long=True))

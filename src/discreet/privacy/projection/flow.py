@@ -569,8 +569,8 @@ def _kept(noisy: FloatArray, support: BoolArray | None) -> BoolArray:
         kept = np.asarray(support, bool)
         if kept.ndim != 3 or noisy.shape != (kept.sum(), kept.shape[1]):
             raise InvalidInputError(
-                f"Expected the {kept.sum()} rows of played, got transitions of shape {noisy.shape} "
-                f"and played of shape {kept.shape}."
+                f"Expected the {kept.sum()} rows of support, got transitions of shape "
+                f"{noisy.shape} and support of shape {kept.shape}."
             )
         return kept
     if noisy.ndim != 4 or noisy.shape[1] != noisy.shape[3] or 0 in noisy.shape:
@@ -578,7 +578,7 @@ def _kept(noisy: FloatArray, support: BoolArray | None) -> BoolArray:
     kept = np.ones(noisy.shape[:3], bool) if support is None else np.asarray(support, bool)
     if kept.shape != noisy.shape[:3]:
         raise InvalidInputError(
-            f"Expected played of shape {noisy.shape[:3]}, got shape {kept.shape}."
+            f"Expected support of shape {noisy.shape[:3]}, got shape {kept.shape}."
         )
     return kept
 
