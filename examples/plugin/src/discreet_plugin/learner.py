@@ -11,8 +11,8 @@ class ExploreOnce(BatchLearner):
 
     statistics = ("transitions", "rewards")
 
-    def __init__(self, problem, plan, rng, explore=0.1):
-        super().__init__(problem, plan, rng)
+    def __init__(self, problem, mechanism, rng, explore=0.1):
+        super().__init__(problem, mechanism, rng)
         self.settings = {"explore": explore}
         self.first = max(1, int(explore * problem.episodes))
         self.policy = None
