@@ -57,7 +57,7 @@ def test_practical_constants_unless_asked_otherwise():
     practical = UcORepsSettings.practical()
     assert (practical.confidence, practical.rate, practical.error) == (0.01, 2.0, 1.0)
     assert UcORepsSettings.practical(rate=5.0).rate == 5.0
-    assert UcORepsSettings().release() == {"public_losses": False, "padded_losses": False}
+    assert UcORepsSettings().release_options() == {"public_losses": False, "padded_losses": False}
     with pytest.raises(UnknownNameError, match="loss_share"):
         UcORepsSettings.choose({"loss_share": 0.5})
 

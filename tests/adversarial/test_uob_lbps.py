@@ -79,9 +79,9 @@ def test_noise_on_the_losses_slows_the_centred_learner():
 
 @pytest.mark.core
 def test_settings_say_how_losses_are_released():
-    assert UobLbpsSettings().release()["centred_losses"]
-    assert not UobLbpsSettings(loss_estimator="paper").release()["centred_losses"]
-    assert UobLbpsSettings(loss_share=0.6).release()["loss_share"] == 0.6
+    assert UobLbpsSettings().release_options()["centred_losses"]
+    assert not UobLbpsSettings(loss_estimator="paper").release_options()["centred_losses"]
+    assert UobLbpsSettings(loss_share=0.6).release_options()["loss_share"] == 0.6
     practical = UobLbpsSettings.practical()
     assert (practical.limit, practical.loss_share, practical.rate) == (0.5, 0.8, 3.0)
     with pytest.raises(InvalidInputError, match=r"loss_share < 1, got 1\.5"):

@@ -41,7 +41,7 @@ def told(one, batch, users, mdp=MDP):
 def test_rounds_double_and_the_rest_commits():
     one = learner(length=1000)
     outcome = run_batches(MDP, one, RunSeeds(0, 0))
-    assert outcome.batches == [250, 250, 500, 19_000]
+    assert outcome.extras["batches"] == [250, 250, 500, 19_000]
     assert isinstance(outcome.policy, DeterministicPolicy)
     assert one.settings == {
         "exploration": "designed",
@@ -56,7 +56,7 @@ def test_rounds_double_and_the_rest_commits():
 )
 def test_no_batch_is_too_small_to_be_released(episodes, length):
     one = learner(episodes, Shuffle(2, 1e-6, honest=0.5), length=length)
-    batches = run_batches(MDP, one, RunSeeds(0, 0)).batches
+    batches = run_batches(MDP, one, RunSeeds(0, 0)).extras["batches"]
     assert sum(batches) == episodes
     assert min(batches) >= one.mechanism.min_users == 2
 
@@ -104,7 +104,7 @@ def test_uniform_exploration_is_one_batch():
     one = learner(exploration="uniform", length=1000)
     first = one.ask()
     assert np.array_equal(first.policy.probabilities, uniform_policy(MDP.shape).probabilities)
-    assert run_batches(MDP, one, RunSeeds(0, 0)).batches == [1000, 19_000]
+    assert run_batches(MDP, one, RunSeeds(0, 0)).extras["batches"] == [1000, 19_000]
     assert one.settings["rounds"] == 1
 
 

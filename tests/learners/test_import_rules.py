@@ -15,13 +15,19 @@ from helpers.loading import homes
 
 pytestmark = pytest.mark.core
 
-HOME = Path(discreet.learners.__file__).parent
-FAMILIES = {"elimination", "flow_ucb"}
+PACKAGE = Path(discreet.__file__).parent
+HOME = PACKAGE / "learners"
+FAMILIES = {"adversarial", "elimination", "flow_ucb"}
 RUNNERS = {"__init__.py", "check.py", "learn.py", "registry.py"}
 """Of the framework: they simulate people and hand over what was released; no learner is in them."""
-FILES = sorted(p for p in HOME.rglob("*.py") if p.parent != HOME or p.name not in RUNNERS)
+ADVERSARIAL = ("barrier", "entropy", "learner", "occupancy", "uc_o_reps", "uob_lbps")
+"""Of that room, the learners; the others are their world, losses, mechanism, noise and audit."""
+FILES = sorted(
+    [p for p in HOME.rglob("*.py") if p.parent != HOME or p.name not in RUNNERS]
+    + [PACKAGE / "adversarial" / f"{name}.py" for name in ADVERSARIAL]
+)
 RULED = {
-    ".".join(("discreet", *path.relative_to(HOME.parent).with_suffix("").parts)).removesuffix(
+    ".".join(("discreet", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
         ".__init__"
     ): path
     for path in FILES

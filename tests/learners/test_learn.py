@@ -24,7 +24,9 @@ def learner(start):
 def test_simulated_users_outside_the_mask_are_an_error():
     with pytest.raises(InvalidInputError, match="steps are outside"):
         run_batches(RIVER, learner([False, True, False]), RunSeeds(0))
-    assert sum(run_batches(RIVER, learner([True, True, False]), RunSeeds(0)).batches) == 100
+    assert (
+        sum(run_batches(RIVER, learner([True, True, False]), RunSeeds(0)).extras["batches"]) == 100
+    )
 
 
 @pytest.mark.parametrize(

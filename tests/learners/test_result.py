@@ -44,7 +44,7 @@ def test_results_are_not_restamped():
     with pytest.raises(AttributeError):
         made.learner = "y"
     assert made.settings is not result().settings
-    assert (made.settings, made.extras, made.name, made.noise) == ({}, {}, "", {})
+    assert (made.settings, made.extras, made.mechanism, made.noise) == ({}, {}, "", {})
 
 
 @pytest.mark.parametrize("trust", [Shuffle(2, 1e-6), Central(2, 1e-6)])

@@ -67,8 +67,8 @@ class UcORepsSettings(AdversarialSettings):
 
     padded_losses: bool = False
 
-    def release(self) -> dict[str, Any]:
-        return super().release() | {"padded_losses": self.padded_losses}
+    def release_options(self) -> dict[str, Any]:
+        return super().release_options() | {"padded_losses": self.padded_losses}
 
 
 class UcOReps(AdversarialLearner):

@@ -81,9 +81,12 @@ class UobLbpsSettings(AdversarialSettings):
         if self.loss_share >= 1:
             raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
 
-    def release(self) -> dict[str, Any]:
+    def release_options(self) -> dict[str, Any]:
         centred = self.loss_estimator == "centred"
-        return super().release() | {"loss_share": self.loss_share, "centred_losses": centred}
+        return super().release_options() | {
+            "loss_share": self.loss_share,
+            "centred_losses": centred,
+        }
 
 
 def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> float:

@@ -66,7 +66,7 @@ class AdversarialSettings(Settings):
     def check(self) -> None:
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
 
-    def release(self) -> dict[str, Any]:
+    def release_options(self) -> dict[str, Any]:
         """How losses are released: keywords of `calibrate_layered`."""
         return {"public_losses": self.public_losses}
 
@@ -320,8 +320,8 @@ def make_world(
             f"must be below one), got episodes={episodes}; run longer."
         )
     sequence = _sequence(mdp, layered, losses, episodes, seeds)
-    release = settings.release()
-    mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **release)
+    options = settings.release_options()
+    mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **options)
     return World(layered, sequence, mechanism, seeds)
 
 

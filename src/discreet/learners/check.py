@@ -1,4 +1,4 @@
-"""`check_learner`: does a learner of the roster keep the rules that all learners must keep?"""
+"""`check_learner`: does a registered learner keep the rules that all learners must keep?"""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -76,14 +76,14 @@ def check_learner(
     progress: Callable[[str], object] = lambda _: None,
     **settings: object,
 ) -> LearnerReport:
-    """Run a learner through the rules of the roster.
+    """Run a registered learner through the rules that all must keep.
 
     Same seed, same run; nothing but private counts; valid policies; no action and no state is
     special (relabelling changes regret by chance only); without privacy the regret flattens on
     three environments.
 
     Args:
-        name: a learner of the roster.
+        name: a registered learner.
         episodes: length of the runs without privacy.
         progress: called with what is being checked.
         settings: settings of the learner.
@@ -155,16 +155,7 @@ def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | 
 
 
 def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
-    for trust in _trusts(spec):
-        problem = _peeks(spec, trust, settings)
-        if problem:
-            return problem
-    return None
-
-
-def _holds(learner: object) -> str | None:
-    held = [key for key, value in vars(learner).items() if _raw(value)]
-    return f"the learner holds the model or raw counts: {', '.join(held)}" if held else None
+    return next(filter(None, (_peeks(spec, trust, settings) for trust in _trusts(spec))), None)
 
 
 def _raw(value: object) -> bool:
@@ -177,12 +168,12 @@ def _raw(value: object) -> bool:
 
 def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
     mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
-    play = _play if spec.schedule == "batch" else _play_stream
-    first = play(spec, mdp, trust, settings)
-    again = play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
+    first = _play(spec, mdp, trust, settings)
+    again = _play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
     if first.asked != again.asked:
         return f"under {type(trust).__name__} what it asks depends on more than it was told"
-    return _holds(first.learner)
+    held = [key for key, value in vars(first.learner).items() if _raw(value)]
+    return f"the learner holds the model or raw counts: {', '.join(held)}" if held else None
 
 
 class _Played(NamedTuple):
@@ -200,9 +191,21 @@ def _play(
     settings: Mapping[str, object],
     told: list[PrivateCounts] | None = None,
 ) -> _Played:
+    """A short run; ``told``, if given, is what the learner hears in place of its own releases."""
     given, seeds = dict(settings), RunSeeds(0)
+    luck = seeds.generator("policy")
+    if spec.schedule != "batch":
+        stream_learner = make_learner(stream_kind(spec), mdp, trust, 20, luck, settings)
+        mechanism, played = stream_learner.mechanism, _Played(stream_learner, [], [])
+        stream, counts = SimulatedStream(mdp, mechanism, seeds), no_counts(mechanism)
+        for user in range(mechanism.episodes):
+            policy = stream_learner.next_policy(counts)
+            played.asked.append((1, policy.key))
+            played.released.append(stream.add(policy, stream_learner.rng))
+            counts = (played.released if told is None else told)[user]
+        return played
     problem = public_facts(mdp, 300, stationary=bool(given.pop("stationary", False)))
-    learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), given)
+    learner = make_batch_learner(spec, problem, trust, luck, given)
     rng, sampler = seeds.generator("environment"), SimulationSampler(seeds.generator("noise"))
     played, left = _Played(learner, [], []), problem.episodes
     while left > 0:
@@ -214,26 +217,6 @@ def _play(
             break  # this run has left the other one
         learner.tell(counts)
         left -= batch.users
-    return played
-
-
-def _play_stream(
-    spec: LearnerSpec,
-    mdp: TabularMDP,
-    trust: TrustModel,
-    settings: Mapping[str, object],
-    told: list[PrivateCounts] | None = None,
-) -> _Played:
-    seeds = RunSeeds(0)
-    rng = seeds.generator("policy")
-    learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)
-    stream, counts = SimulatedStream(mdp, learner.mechanism, seeds), no_counts(learner.mechanism)
-    played = _Played(learner, [], [])
-    for user in range(learner.mechanism.episodes):
-        policy = learner.next_policy(counts)
-        played.asked.append((1, policy.key))
-        played.released.append(stream.add(policy, learner.rng))
-        counts = (played.released if told is None else told)[user]
     return played
 
 

@@ -183,19 +183,6 @@ class _Coefficients:
         return self._rows[first - self._first : first - self._first + count]
 
 
-def run_reference(
-    kind: type[StreamLearner],
-    mdp: TabularMDP,
-    trust: TrustModel,
-    episodes: int,
-    seeds: RunSeeds,
-    **settings: object,
-) -> Iterator[tuple[Policy, float]]:
-    """The same run, step by step as the papers say; yields each policy and its regret."""
-    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    return walk(learner, mdp, seeds)
-
-
 def walk(
     learner: StreamLearner, mdp: TabularMDP, seeds: RunSeeds
 ) -> Iterator[tuple[Policy, float]]:

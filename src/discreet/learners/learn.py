@@ -1,28 +1,27 @@
-"""The front door: ``discreet.learn`` runs any learner of the roster on a known MDP.
+"""The front door: ``discreet.learn`` runs any registered learner on a known MDP.
 
 A batch learner runs here: ask, let users run the policy, release, tell. Regret is exact, never
-realised. The stream schedule is in `streams.loop`.
+realised. The continual schedule is in `learners.continual`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet._types import BoolArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.result import RegretCurve, RegretRecorder, Result, noise_deviations
+from discreet.learners.result import RegretRecorder, Result, noise_deviations
 from discreet.mdp.counts import Counts
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
-from discreet.papers.presets import Preset, get_preset
+from discreet.papers.presets import get_preset
 from discreet.privacy.mechanisms.bits import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
@@ -50,7 +49,7 @@ def learn(
 
     Args:
         mdp: the true model; the learner sees only private statistics of its users.
-        learner: a name of the roster (``discreet list``).
+        learner: a registered name (``discreet list``).
         trust: who sees raw episodes; None means no privacy.
         paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.
         epsilon: of the preset, as its paper claims it.
@@ -64,42 +63,25 @@ def learn(
         The exact expected regret curve, the last policy and the guarantee delivered.
     """
     _validate.count(episodes=episodes)
-    if paper is not None:
-        _refuse_beside_paper(paper, learner=learner, trust=trust)
-        return _learn_paper(
-            mdp, get_preset(paper), (epsilon, delta), episodes, RunSeeds(seed, run), settings
-        )
-    _refuse_without_paper(learner, epsilon=epsilon, delta=delta)
-    return _learn(mdp, str(learner), trust, episodes, RunSeeds(seed, run), settings)
-
-
-def _learn_paper(
-    mdp: TabularMDP,
-    preset: Preset,
-    budget: tuple[float | None, float | None],
-    episodes: int,
-    seeds: RunSeeds,
-    settings: dict[str, Any],
-) -> Result:
-    trust = preset.trust_model(*budget, settings.pop("calibration", None))
-    chosen = {**preset.settings, **settings}
-    result = _learn(mdp, preset.learner, trust, episodes, seeds, chosen)
-    told = {**result.settings, "paper": preset.name}
+    seeds = RunSeeds(seed, run)
+    if paper is None:
+        _refuse_without_paper(learner, epsilon=epsilon, delta=delta)
+        return _learn(mdp, str(learner), trust, episodes, seeds, settings)
+    for name, value in (("learner", learner), ("trust", trust)):
+        if value is not None:
+            raise InvalidInputError(
+                f"Expected paper={paper!r} or {name}=, got both; the preset has its own {name}."
+            )
+    preset = get_preset(paper)
+    trust = preset.trust_model(epsilon, delta, settings.pop("calibration", None))
+    result = _learn(mdp, preset.learner, trust, episodes, seeds, {**preset.settings, **settings})
     why = None
     if isinstance(trust, Shuffle) and preset.if_only_sums is not None:
         split = preset.paper != "000"
         printed = printed_shuffle(mdp.shape, trust.epsilon, trust.delta, split=split)
         why = printed.integers(trust.delta)
     seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
-    return replace(result, guarantee=seen, settings=told)
-
-
-def _refuse_beside_paper(paper: str, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidInputError(
-                f"Expected paper={paper!r} or {name}=, got both; the preset has its own {name}."
-            )
+    return replace(result, guarantee=seen, settings={**result.settings, "paper": preset.name})
 
 
 def _refuse_without_paper(learner: str | None, **given: float | None) -> None:
@@ -135,8 +117,8 @@ def _learn(
 
         return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
     problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
-    batch_learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
-    return learn_in_batches(spec.name, mdp, batch_learner, seeds)
+    made = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
+    return run_batches(mdp, made, seeds, name=spec.name)
 
 
 def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
@@ -168,7 +150,7 @@ def make_batch_learner(
     rng: np.random.Generator,
     settings: dict[str, Any],
 ) -> BatchLearner:
-    """A batch learner with its plan calibrated for exactly the statistics it needs.
+    """A batch learner with its mechanism calibrated for exactly the statistics it needs.
 
     What it has ``released`` with these settings, and its ``last_transitions``, decide the
     sensitivity.
@@ -192,37 +174,10 @@ def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
     """The class of a learner of the stream schedule."""
     if spec.make is None or not issubclass(spec.make, StreamLearner):
         raise UnsupportedError(
-            f"Learner {spec.name!r} cannot be run on a tabular MDP: its entry in the roster has "
+            f"Learner {spec.name!r} cannot be run on a tabular MDP: its specification has "
             f"neither a class of its schedule (make=) nor a run of its own (run=)."
         )
     return spec.make
-
-
-def learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
-    """The result of a batch learner, whoever made its plan."""
-    outcome = run_batches(mdp, learner, seeds)
-    episodes, mechanism = learner.problem.episodes, learner.mechanism
-    return Result(
-        learner=name,
-        regret=outcome.regret,
-        guarantee=mechanism.guarantee,
-        policy=outcome.policy,
-        episodes=episodes,
-        seed=seeds.seed,
-        settings=learner.settings,
-        extras={"batches": outcome.batches, **learner.extras},
-        mechanism=mechanism.name,
-        noise=noise_deviations(mechanism.noise_variance(episodes)),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class BatchOutcome:
-    """What a batch run leaves: the regret curve, the last policy and the batches' sizes."""
-
-    regret: RegretCurve
-    policy: Policy
-    batches: list[int]
 
 
 def public_facts(mdp: TabularMDP, episodes: int, *, stationary: bool = False) -> Problem:
@@ -239,22 +194,40 @@ def expected_regret(meter: RegretMeter, policy: Policy) -> float:
     return float(meter.regret(policy))
 
 
-def run_batches(mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> BatchOutcome:
-    """Simulate all batches of ``learner`` until every one of its episodes is played.
+def run_batches(
+    mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds, *, name: str = ""
+) -> Result:
+    """Simulate all batches of ``learner``, called ``name``, until all of its episodes are played.
 
     A batch is simulated at count level, so the run costs the number of batches, not of users.
     """
+    episodes, mechanism = learner.problem.episodes, learner.mechanism
     rng = seeds.generator("environment")
     sampler: Sampler = SimulationSampler(seeds.generator("noise"))
-    meter, recorder = RegretMeter(mdp), RegretRecorder(learner.problem.episodes)
+    meter, recorder = RegretMeter(mdp), RegretRecorder(episodes)
     batches: list[int] = []
-    while recorder.episode < learner.problem.episodes:
-        batch = learner.ask()
-        _check_size(batch, learner.problem.episodes - recorder.episode)
+    while recorder.episode < episodes:
+        batch, left = learner.ask(), episodes - recorder.episode
+        if not 1 <= batch.users <= left:
+            raise InvalidInputError(
+                f"A learner asked for a batch of {batch.users} users with {left} left; "
+                f"ask for at least 1 and at most those left."
+            )
         recorder.add(batch.users, expected_regret(meter, batch.policy))
         learner.tell(release_batch(mdp, learner, batch, rng, sampler))
         batches.append(batch.users)
-    return BatchOutcome(recorder.curve(), batch.policy, batches)
+    return Result(
+        learner=name,
+        regret=recorder.curve(),
+        guarantee=mechanism.guarantee,
+        policy=batch.policy,
+        episodes=episodes,
+        seed=seeds.seed,
+        settings=learner.settings,
+        extras={"batches": batches, **learner.extras},
+        mechanism=mechanism.name,
+        noise=noise_deviations(mechanism.noise_variance(episodes)),
+    )
 
 
 def release_batch(
@@ -265,28 +238,17 @@ def release_batch(
     sampler: Sampler,
 ) -> PrivateCounts:
     """What the learner is told of a batch of simulated users."""
+    support = batch.policy.support(mdp.shape, learner.problem.start)
 
     def draw(users: int) -> Counts:
-        return _inside(sample_counts(mdp, batch.policy, users, rng), support)
+        counts = sample_counts(mdp, batch.policy, users, rng)
+        lost = counts.outside(support)
+        if lost:
+            raise InvalidInputError(
+                f"Expected simulated users inside the mask of their policy, {lost} steps are "
+                f"outside; the learner's start states or its policy are not the environment's."
+            )
+        return counts
 
-    support = batch.policy.support(mdp.shape, learner.problem.start)
     released = learner.mechanism.simulate(draw, batch.users, sampler=sampler, support=support)
     return learner.reading(released)
-
-
-def _inside(counts: Counts, support: BoolArray) -> Counts:
-    lost = counts.outside(support)
-    if lost:
-        raise InvalidInputError(
-            f"Expected simulated users inside the mask of their policy, {lost} steps are outside; "
-            f"the learner's start states or its policy are not those of the environment."
-        )
-    return counts
-
-
-def _check_size(batch: Batch, left: int) -> None:
-    if not 1 <= batch.users <= left:
-        raise InvalidInputError(
-            f"A learner asked for a batch of {batch.users} users with {left} left; "
-            f"ask for at least 1 and at most those left."
-        )

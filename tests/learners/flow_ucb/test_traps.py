@@ -35,7 +35,7 @@ def share(kind, make, seed, users=USERS):
     )
     learner = kind(public_facts(mdp, users), plan, seeds.generator("policy"))
     outcome = run_batches(mdp, learner, seeds)
-    assert len(outcome.batches) <= 300
+    assert len(outcome.extras["batches"]) <= 300
     uniform = RegretMeter(mdp).regret(uniform_policy(mdp.shape))
     return outcome.regret.values[-1] / (users * uniform)
 
