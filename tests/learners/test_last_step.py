@@ -14,7 +14,6 @@ from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.mechanisms.additive import AdditiveBatch
-from discreet.privacy.mechanisms.noise import NoNoise
 from discreet.privacy.statistics import PrivateCounts
 
 TRUSTS = {
@@ -103,15 +102,10 @@ class Looking(AdditiveBatch):
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_two_looks_at_the_visits_are_enough(learner, settings, horizon):
     mdp, rng = paying_at_the_end(horizon, 1), np.random.default_rng(5)
-    mechanism = Looking(
-        shape=mdp.shape,
-        statistics=("transitions", "rewards"),
-        name="none",
-        noise=NoNoise(),
-        guarantee=NO_GUARANTEE,
-        centred=True,
-        last_transitions=False,
+    exact = discreet.NoPrivacy().calibrate(
+        mdp.shape, schedule="batch", statistics=("transitions", "rewards"), last_transitions=False
     )
+    mechanism = Looking(**{**vars(exact), "centred": True, "last_transitions": False})
     problem = public_facts(mdp, 100_000)
     made = get_learner(learner).make(problem, mechanism, np.random.default_rng(1), **settings)
     told = 0
