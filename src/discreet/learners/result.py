@@ -82,11 +82,8 @@ class RegretRecorder:
         return RegretCurve(self.points[: len(self._values)].copy(), np.array(self._values))
 
 
-# `Result`: what a run leaves behind.
-
-
 def noise_deviations(variances: Mapping[str, float]) -> dict[str, float]:
-    """Standard deviations of the noise, from a plan's variances."""
+    """Standard deviations of the noise, from a mechanism's variances."""
     return {statistic: math.sqrt(variance) for statistic, variance in variances.items()}
 
 
@@ -104,9 +101,9 @@ class Result:
         settings: the learner's resolved settings, defaults included.
         extras: further series or numbers a learner leaves (batches, certificates).
         mechanism: of the release, resolved: what "auto" stood for.
-        noise: statistic -> standard deviation of the noise on one of its counters, as the run's own
-            plan has it: in a release of all users at once (batches), in the last release (streams).
-            Zero without privacy.
+        noise: statistic -> standard deviation of the noise on one of its counters, as the run's
+            mechanism has it: in a release of all users at once (batches), in the last one
+            (streams). Zero without privacy.
     """
 
     learner: str

@@ -382,8 +382,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     arguments but ``data`` are public: choose them before looking at the data.
 
     >>> from discreet import Central
-    >>> from discreet.data import read_csv
-    from discreet.mdp import Treatment, sample_counts, uniform_policy
+    >>> from discreet.mdp import Treatment, sample_counts, uniform_policy
     >>> mdp = Treatment()
     >>> people = sample_counts(mdp, uniform_policy(mdp.shape), 20_000, np.random.default_rng(0))
     >>> found = fit(people, Central(epsilon=1, delta=1e-6), sampler="simulation", seed=0)
@@ -417,10 +416,18 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     """
     check_trust(trust)
     _validate.truth(stationary=stationary)
-    _check_width(width)
+    _validate.real(width=width)
+    if width < 0:
+        raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
     size = _size(data, shape, vocabulary)
-    slots = Slots.of(_declared(support, size, stationary), _start(start, size))
-    known = _in_slots(_rewards(rewards, size), slots)
+    everywhere = np.ones(size.states, np.bool_)
+    first = everywhere if start is None else _mask("start", start, (size.states,))
+    slots = Slots.of(_declared(support, size, stationary), first)
+    means = np.full(size.visits, np.nan)
+    if rewards is not None:
+        means = _of_actions("rewards", rewards, size)
+    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
+    known[slots.action_of < 0] = np.nan
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness = Randomness.of(sampler, seed)
@@ -513,12 +520,6 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
     )
 
 
-def _check_width(width: float) -> None:
-    _validate.real(width=width)
-    if width < 0:
-        raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
-
-
 def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
     if not isinstance(data, Trajectories | Counts):
         raise InvalidInputError(
@@ -559,12 +560,6 @@ def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolA
     return declared
 
 
-def _start(start: ArrayLike | None, size: Shape) -> BoolArray:
-    if start is None:
-        return np.ones(size.states, np.bool_)
-    return _mask("start", start, (size.states,))
-
-
 def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
     mask = np.asarray(given)
     if mask.dtype != np.bool_ or mask.shape not in shapes:
@@ -579,25 +574,18 @@ def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
     return mask
 
 
-def _rewards(rewards: ArrayLike | None, size: Shape) -> FloatArray:
-    if rewards is None:
-        return np.full(size.visits, np.nan)
-    means = unit_interval(rewards, "rewards")
-    if means.shape not in (size.visits, size.visits[1:]):
+def _of_actions(name: str, given: ArrayLike, size: Shape) -> FloatArray:
+    values = unit_interval(given, name)
+    if values.shape not in (size.visits, size.visits[1:]):
         raise InvalidInputError(
-            f"Expected rewards of shape {size.visits} or {size.visits[1:]}, got shape "
-            f"{means.shape}."
+            f"Expected {name} of shape {size.visits} or {size.visits[1:]}, got shape "
+            f"{values.shape}."
         )
-    return np.broadcast_to(means, size.visits).copy()
+    return np.broadcast_to(values, size.visits).copy()
 
 
 def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
-    shares = unit_interval(behaviour, "behaviour")
-    if shares.shape not in (size.visits, size.visits[1:]):
-        raise InvalidInputError(
-            f"Expected behaviour of shape {size.visits} or {size.visits[1:]}, got shape "
-            f"{shares.shape}."
-        )
+    shares = _of_actions("behaviour", behaviour, size)
     total = shares.sum(axis=-1)
     worst = float(total.flat[np.abs(total - 1).argmax()])
     if abs(worst - 1) > 1e-6:
@@ -605,9 +593,4 @@ def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
             f"Expected the probabilities of behaviour to add up to 1 in every state, got a state "
             f"with {worst:.6g}; leave out behaviour where it is not known."
         )
-    return np.broadcast_to(shares / total[..., None], size.visits).copy()
-
-
-def _in_slots(means: FloatArray, slots: Slots) -> FloatArray:
-    found = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
-    return np.where(slots.action_of < 0, np.nan, found)
+    return np.asarray(shares / total[..., None])

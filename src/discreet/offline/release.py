@@ -1,11 +1,30 @@
-"""Which actions are told apart: the declared ones, and one row OTHER for all the rest.
+"""The one private release of `discreet.fit`, and the proof that nothing else touches the data.
 
-Every (step, state) has its declared actions in slots 0, 1, ..., and, unless it declares all of
-them, the last slot OTHER. An undeclared action is counted there and never recommended. Refusing it
-would depend on the data: the refusal itself would say that somebody took it.
+**Claim.** Everything that `discreet.fit` returns or prints is (epsilon, delta)-differentially
+private for one user's whole episode, replace-one, with the number of users public.
 
-The map from episodes to episodes in slots looks at one user at a time, so replacing one user
-before it is replacing one user after it.
+**Proof.**
+
+0. *Users.* Each row of the data is one user. That a person is one user, and has one episode, is the
+   caller's word: nothing in the data could show it.
+1. *Public choices.* The sizes, the declared actions, the start states, known rewards, a known
+   behaviour, the width and whether steps are pooled are given by the caller, before the data is
+   looked at. The slots of the counters (`Slots`) are a function of them alone.
+2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER (never
+   recommended), the state after the last step to state 0 (unless steps are pooled), rewards to bits
+   by random numbers of their own, episodes that start in no declared start to nothing. Two data
+   sets that differ in one user's episode are mapped to two that differ in at most one user's
+   episode. No well-formed episode is refused: the refusal itself would say that somebody took it.
+3. *One release.* The sums of the mapped episodes go through one batch release of a central
+   mechanism, which has its own proof for neighbours of step 2, and are forgotten.
+4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
+   are functions of the release and of public choices. They cost nothing (and so does looking at
+   them again with another width; a second call of `fit` on the same people is a second release:
+   `discreet.privacy.ledger` charges both).
+
+The release keeps the transitions of the last step: behaviour may take several actions in a state,
+and inflow says how many people were in the state but not who took which. Mapping the last next
+state to state 0 makes them a count of visits with the noise of a single counter.
 """
 
 from dataclasses import dataclass
@@ -32,7 +51,10 @@ OTHER = -1
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Declared actions and their slots.
+    """Which actions are told apart: the declared ones, and one row OTHER for all the rest.
+
+    Every (step, state) has its declared actions in slots 0, 1, ..., and, unless it declares all of
+    them, the last slot OTHER.
 
     Attributes:
         declared: ``bool[H, S, A]``.
@@ -129,38 +151,6 @@ def _add(totals: IntArray, row: IntArray, values: IntArray) -> None:
         np.add.at(totals, row, values)
 
 
-# The one private release of `discreet.fit`, and the proof that nothing else touches the data.
-#
-# **Claim.** Everything that `discreet.fit` returns or prints is (epsilon, delta)-differentially
-# private for one user's whole episode, replace-one, with the number of users public.
-#
-# **Proof.**
-# 0. *Users.* Each row of the data is one user. That a person is one user, and has one episode, is
-#    the caller's word: nothing in the data could show it.
-# 1. *Public choices.* The sizes, the declared actions, the start states, known rewards, a known
-#    behaviour, the width and whether steps are pooled are given by the caller, before the data is
-#    looked at. The slots of
-#    the counters (`slots`) are a function of them alone.
-# 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER, the
-# state
-#    after the last step to state 0 (unless steps are pooled), rewards to bits by random numbers of
-#    their own, episodes that start in no declared start to nothing. Two data sets that differ in
-# one
-#    user's episode are mapped to two that differ in at most one user's episode. No well-formed
-#    episode is refused: a refusal would depend on it.
-# 3. *One release.* The sums of the mapped episodes go through one batch release of a central
-#    mechanism (`discreet.privacy.mechanisms.one_shot`), which has its own proof for neighbours of
-#    step 2, and are forgotten.
-# 4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
-#    are functions of the release and of public choices. They cost nothing (and so does looking at
-#    them again with another width; a second call of `fit` on the same people is a second release:
-#    `discreet.privacy.ledger` charges both).
-#
-# The release keeps the transitions of the last step: behaviour may take several actions in a state,
-# and inflow says how many people were in the state but not who took which. Mapping the last next
-# state to state 0 makes them a count of visits with the noise of a single counter.
-
-
 Episodes = Trajectories | Counts
 """Raw data: whole episodes, or their sums."""
 
@@ -202,7 +192,7 @@ def check_trust(trust: object) -> None:
 
 def promised(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
     """What `release` will promise: known before anything is drawn."""
-    return _plan(trust, slots.shape, statistics).guarantee
+    return _calibrated(trust, slots.shape, statistics).guarantee
 
 
 def release(
@@ -220,10 +210,10 @@ def release(
         counts = moved.counts(slots.shape, randomness.rounding, slots.support)
     else:
         counts = slots.counts(data, keep_last=keep_last)
-    plan = _plan(trust, slots.shape, statistics)
-    return plan.release(counts, sampler=randomness.sampler, support=slots.support)
+    mechanism = _calibrated(trust, slots.shape, statistics)
+    return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)
 
 
 @lru_cache(maxsize=64)
-def _plan(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
+def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
     return trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)

@@ -10,13 +10,21 @@ and any mixture whose value is within 1% of it carries its own certificate.
 (Printed over deterministic policies the minimum is infinite: no single policy plays two actions in
 one place.)
 
-**The implicit set** rests on dynamic programs. Transitions may be sub-stochastic: the missing mass
+**The implicit set** is all policies whose upper value reaches a threshold in one model, never
+listed (the papers keep a list, exponential in H·X, and name that as their open problem). All that
+is asked of it is to maximise a linear functional of the occupancy. The relaxation to mixtures is a
+linear program with one constraint besides the flow, solved exactly by a handful of dynamic programs
+(`constrained_maximum`); the policy that is played is the feasible vertex of the optimal edge, so
+that it satisfies the constraint by itself. Transitions may be sub-stochastic: the missing mass
 goes to an absorbing state worth nothing. The last step has no successor. ``order[h, x]`` lists the
 actions in the order in which ties prefer them; the caller shuffles it, so no action is special.
 
-**The list** of deterministic policies is passed over. A policy is a number in base A: one digit per
-decision point (h, x), the earliest step first. In a sorted list neighbours share long prefixes, so
-each pass recomputes only the steps that changed.
+**The list** of at most 2^25 deterministic policies (RiverSwim with 4 states and horizon 7) is the
+papers' own data structure, the exact oracle for the tests of the implicit set, and what
+``structure="paper"`` runs on. Decisions that no episode can meet are left out: at the first step
+only the public start states count. A policy is a number in base A: one digit per decision point
+(h, x), the earliest step first. In a sorted list neighbours share long prefixes, so each pass
+recomputes only the steps that changed.
 """
 
 import base64
@@ -360,16 +368,6 @@ def optimal_values(transitions: FloatArray, rewards: FloatArray) -> FloatArray:
     return values
 
 
-# The implicit active set: all policies whose upper value reaches a threshold, never listed.
-#
-# The papers keep an explicit set, exponential in H·X, and name that as their open problem. Here
-# active = {pi : upper value of pi >= threshold} in one model, and all that the algorithm asks of
-# the set is to maximise a linear functional of the occupancy over it. Its relaxation to mixtures is
-# a linear program with one constraint besides the flow, solved exactly by a handful of dynamic
-# programs (`active_set_kernels.constrained_maximum`); the policy that is *played* is the feasible
-# vertex of the optimal edge, so that every played policy satisfies the constraint by itself.
-
-
 @dataclass(frozen=True, eq=False)
 class Maximum:
     """The maximum of a linear functional over the active set.
@@ -579,16 +577,6 @@ def best_visits(
 def decode_policy(index: int, points: IntArray, policy: IntArray, actions: int) -> None:
     """Write the policy with this number into ``policy`` at the decision points."""
     _decode(index, actions, points, policy)
-
-
-# The explicit active set: every deterministic policy as a number, for at most 2^25 of them.
-#
-# Decisions that no episode can meet are left out: at the first step only the public start states
-# count (the support of the transitions is never assumed to be known). RiverSwim with 4 states and
-# horizon 6 has 2^21 policies, horizon 7 has 2^25.
-#
-# This is the papers' own data structure, the exact oracle for the tests of the implicit set, and
-# what ``structure="paper"`` runs on.
 
 
 MOST_POLICIES = 2**25

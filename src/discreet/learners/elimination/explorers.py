@@ -10,6 +10,18 @@ visits every (h, x, a) as often as an active policy can. *Fine*: the coverage de
 that mixture (paper 001), or the mixture again (000). After each batch the pooled private model is
 renewed, and with it the active set: all policies whose upper value reaches the best lower value.
 All of it is post-processing of the releases.
+
+**The printed structure**, where the print is consistent, on an explicit list of policies. A stage:
+for each step h, a batch that explores the (x, a) of that step in the crude model of the steps
+before it (Algorithm 2); one batch of fine exploration (Algorithm 3); then every listed policy whose
+confidence interval lies below another's is dropped for good. Only the data of the current stage is
+used, unless ``forgetting=False``. Visits are released beside transitions and rewards, as printed:
+the post-processing (equation 6 of 001) holds sums of transitions against a visit counter with the
+noise of *one* counter. A sum of transitions has X times its variance, and Assumption 4 would fail
+for large X (at X = 24, H = 2 in almost every draw). Choices where the print is silent: tuples that
+no listed policy reaches are dropped; a step with nothing to explore plays the greedy policy; the
+crude model starts with all mass absorbed; counters that the public policy of a batch cannot touch
+are zeros, not noise.
 """
 
 import math
@@ -28,6 +40,9 @@ from discreet.learners.elimination.active_set import (
     coverage_design,
     enumerate_policies,
     merge_policies,
+    optimal_values,
+    policy_occupancy,
+    weighted_plan,
 )
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
@@ -77,7 +92,7 @@ class CountPool:
         transitions, rewards, visits = counts.transitions, counts.rewards, counts.visits
         if transitions is None or rewards is None:
             raise InvalidInputError(
-                "Policy elimination needs transitions and rewards; calibrate the plan with "
+                "Policy elimination needs transitions and rewards; calibrate it with "
                 "statistics=('transitions', 'rewards')."
             )
         if visits is None and not counts.last_transitions:
@@ -106,7 +121,7 @@ class CountPool:
         self.transition_variance += weight**2 * other.transition_variance
         self.reward_variance += weight**2 * other.reward_variance
         self.users += other.users
-        self.centre = other.centre  # one plan releases all batches in one form
+        self.centre = other.centre  # one mechanism releases all batches in one form
         if other.second is not None:
             zero = np.zeros_like(self.rewards)
             visits, variance = self.second or (zero, zero)
@@ -290,8 +305,6 @@ def upper_and_lower(
 
     The absorbing state is worth nothing below and as much as the steps left above.
     """
-    from discreet.learners.elimination.active_set import optimal_values
-
     values = optimal_values(model.transitions, model.rewards)
     width = bernstein_widths(model, values, iota, confidence)
     upper = model.rewards + width + confidence * absorption_optimism(model)
@@ -299,7 +312,7 @@ def upper_and_lower(
 
 
 class ImplicitElimination:
-    """Explores and learns; `elimination.learner` says who plays when."""
+    """The practical structure; `elimination.learner` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
         check_decisions(problem.shape, "Policy elimination", "use 'flow-ucb' at this size")
@@ -335,8 +348,6 @@ class ImplicitElimination:
 
     def active_set(self, model: AbsorbingModel, rng: np.random.Generator) -> ImplicitActiveSet:
         """Policies that the latest constraint allows (all of them, before any data)."""
-        from discreet.learners.elimination.active_set import optimal_values
-
         if self.settings.constants == "theory":
             upper = lower = model.rewards
             deviation = float(np.sqrt(self.pool.transition_variance.max()))
@@ -395,8 +406,6 @@ def shuffled_actions(problem: Problem, rng: np.random.Generator) -> IntArray:
 
 def greedy_actions(model: AbsorbingModel, order: IntArray) -> IntArray:
     """The best policy of the estimated model."""
-    from discreet.learners.elimination.active_set import weighted_plan
-
     nothing = np.zeros_like(model.rewards)
     actions: IntArray = weighted_plan(
         model.transitions, model.initial, model.rewards, nothing, 0.0, order
@@ -424,26 +433,8 @@ def _playable(policies: IntArray, weights: FloatArray, model: AbsorbingModel) ->
     return MixturePolicy(tuple(StochasticPolicy(choice) for choice in choices), shares)
 
 
-# Policy elimination as printed, where the print is consistent, on an explicit list of policies.
-#
-# A stage: for each step h, a batch that explores the (x, a) of that step in the crude model of the
-# steps before it (Algorithm 2); one batch of fine exploration (Algorithm 3); then every listed
-# policy
-# whose confidence interval lies below another's is dropped for good. Only the data of the current
-# stage is used, unless ``forgetting=False``.
-#
-# Visits are released beside transitions and rewards, as printed: the post-processing (equation 6 of
-# 001) holds sums of transitions against a visit counter with the noise of *one* counter. A sum of
-# transitions has X times its variance, and Assumption 4 would fail for large X (at X = 24, H = 2 in
-# almost every draw).
-#
-# Choices where the print is silent: tuples that no listed policy reaches are dropped; a step with
-# nothing to explore plays the greedy policy; the crude model starts with all mass absorbed;
-# counters that the public policy of a batch cannot touch are zeros, not noise.
-
-
 class PaperElimination:
-    """Explores and learns; `elimination.learner` says who plays when."""
+    """The printed structure; `elimination.learner` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
         self.problem = problem
@@ -535,8 +526,6 @@ class PaperElimination:
     def _with_design(
         self, model: AbsorbingModel, policies: IntArray, weights: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        from discreet.learners.elimination.active_set import policy_occupancy
-
         visited = [policy_occupancy(model.transitions, model.initial, p) for p in policies]
         oracle = self.active.oracle(model.transitions, model.initial)
         design = coverage_design(policies, weights, np.stack(visited), oracle)

@@ -1,7 +1,32 @@
-"""Exponential stages of policy elimination: who plays when, fixed before anybody is asked.
+"""Policy elimination, non-private (`pe`) and under shuffle privacy (`sdp-pe`): one learner.
 
-Stage b has length L_b; its parts take given shares of it. The lengths grow geometrically, so a
-bounded share of the users is in the last stage and the price of privacy enters once per stage.
+Papers: Bai, Talebi, Zhao, Cheng and Chen, "No-regret Exploration in Shuffle Private Reinforcement
+Learning" (000) and "Secure Reinforcement Learning via Shuffle Privacy Model" (001). Both versions
+stay available: ``fine="mixture"`` (000) and ``fine="coverage"`` (001, equation 3).
+
+Stages of growing length, fixed before anybody is asked; each explores crudely, builds an absorbing
+model from private counts, explores finely, and drops the policies that are provably worse than
+another. Lengths grow geometrically, so a bounded share of the users is in the last stage and the
+price of privacy enters once per stage. Every user is in exactly one batch, so the guarantee of one
+release is the guarantee of the run; which component of a mixture a user plays is public and
+independent of all data.
+
+``structure="paper"`` runs the pseudocode where it is consistent (`PaperElimination`),
+``"practical"`` (default) what learns at realistic K (`ImplicitElimination`). Deviations of the
+default from print:
+
+1. private counts are pooled over stages, a batch with weight n/(n + sigma²), not forgotten;
+2. crude exploration is one batch for all steps, planned in the pooled model;
+3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
+   constraints live in other models and are dropped;
+4. random actions where the model has no evidence;
+5. the last stage, whose data nobody would use, is replaced by an exploit tail;
+6. transitions and rewards are released, visits are their sums (with a second measurement where the
+   mechanism gives one): two statistics instead of the three of ``structure="paper"``.
+
+Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
+are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
+theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 """
 
 import math
@@ -93,38 +118,6 @@ def split_evenly(total: int, parts: int) -> tuple[int, ...]:
     """
     quotient, remainder = divmod(total, parts)
     return tuple(quotient + (i >= parts - remainder) for i in range(parts))
-
-
-# Policy elimination, non-private (`pe`) and under shuffle privacy (`sdp-pe`): one learner.
-#
-# Papers: Bai, Talebi, Zhao, Cheng and Chen, "No-regret Exploration in Shuffle Private Reinforcement
-# Learning" (000) and "Secure Reinforcement Learning via Shuffle Privacy Model" (001). Both versions
-# stay available: ``fine="mixture"`` (000) and ``fine="coverage"`` (001, equation 3).
-#
-# Stages of growing length; each explores crudely, builds an absorbing model from private counts,
-# explores finely, and drops the policies that are provably worse than another. Every user is in
-# exactly one batch, so the guarantee of one release is the guarantee of the run; which component
-# of a mixture a user plays is public and independent of all data.
-#
-# ``structure="paper"`` runs the pseudocode where it is consistent (`paper_explorer`),
-# ``"practical"`` (default) what learns at realistic K (`practical_explorer`). Deviations of the
-# default from print:
-#
-# 1. private counts are pooled over stages, a batch with weight n/(n + sigma²), instead of
-# forgotten;
-# 2. crude exploration is one batch for all steps, planned in the pooled model;
-# 3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
-#    constraints live in other models and are dropped;
-# 4. random actions where the model has no evidence;
-# 5. the last stage, whose data nobody would use, is replaced by an exploit tail;
-# 6. transitions and rewards are released, visits are their sums (with a second look at them where
-# the
-#    mechanism gives one): two statistics instead of three, as ``structure="paper"`` has them.
-#
-# Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret
-# bounds
-# are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
-# theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 
 
 Entry = tuple[str, int, float]
