@@ -9,13 +9,14 @@ import pytest
 from discreet._settings import to_toml as dumps
 from discreet.errors import DiscreetError, UnknownNameError
 from discreet.learners.registry import get_learner, learner_names
-from discreet.learners.settings import Settings, failure_probability, not_negative
+from discreet.learners.settings import OwnSettings, Settings, failure_probability, not_negative
 
 pytestmark = pytest.mark.core
 
 LEARNERS = learner_names()
-WITHOUT_THEORY = {"explore-then-commit", "flow-ucb"}
-PRINTED = [name for name in LEARNERS if name not in WITHOUT_THEORY]
+PRINTED = [
+    name for name in LEARNERS if not issubclass(get_learner(name).settings_type, OwnSettings)
+]
 
 
 def kind(learner):
