@@ -94,7 +94,7 @@ def test_a_release_is_not_lost_with_the_file_of_its_policy(logged, discreet, mon
 def test_a_large_delta_is_remarked_on(logged, discreet):
     code, _, err = discreet("fit", "logged.csv", *OPTIONS, *TRUST[:-1], "0.5", "--rehearse")
     assert code == 0
-    assert "delta = 0.5 lets the promise fail" in err
+    assert "delta = 0.5 lets the guarantee fail" in err
 
 
 SECURE = ("fit", "logged.csv", *OPTIONS, *TRUST)

@@ -1,4 +1,4 @@
-"""Options: in groups, as name=value, of a promise and a release, and names that are completed."""
+"""Options: in groups, as name=value, of a guarantee and a release, and names that are completed."""
 
 import inspect
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli import _options
 from discreet.cli._options import (
-    Promise,
+    GuaranteeOptions,
     Release,
     continual_only,
     grouped,
@@ -86,7 +86,7 @@ def test_the_order_is_that_of_the_parameters():
 
 @pytest.mark.parametrize("trust", ["central", "local", "shuffle"])
 def test_a_promise_becomes_a_trust_model(trust):
-    model = Promise(epsilon=0.5, delta=1e-7, honest=0.25).model(trust)
+    model = GuaranteeOptions(epsilon=0.5, delta=1e-7, honest=0.25).model(trust)
     assert (model.name, model.epsilon, model.delta) == (trust, 0.5, 1e-7)
     assert model.mechanism == "auto"
     assert model.calibration == "exact"
@@ -95,19 +95,19 @@ def test_a_promise_becomes_a_trust_model(trust):
 
 
 def test_the_printed_constants_are_asked_for_by_name():
-    assert Promise().model("shuffle", "paper").calibration == "paper"
-    assert Promise(mechanism="gaussian").model("central").mechanism == "gaussian"
+    assert GuaranteeOptions().model("shuffle", "paper").calibration == "paper"
+    assert GuaranteeOptions(mechanism="gaussian").model("central").mechanism == "gaussian"
 
 
 @pytest.mark.parametrize("trust", ["central", "local", "none"])
 def test_honest_users_belong_to_shuffle(trust):
     with pytest.raises(DiscreetError, match=f"--honest belongs to --trust shuffle.*{trust}"):
-        Promise(trust=trust, honest=0.5).model(trust)
+        GuaranteeOptions(trust=trust, honest=0.5).model(trust)
 
 
 def test_a_trust_model_that_does_not_exist_is_refused():
     with pytest.raises(DiscreetError, match="Unknown trust model 'nobody'"):
-        Promise().model("nobody")
+        GuaranteeOptions().model("nobody")
 
 
 def test_a_release_knows_its_size_and_its_counters():

@@ -278,7 +278,7 @@ def test_a_file_without_a_quick_variant_says_how_to_make_one(discreet, here):
 def test_a_large_delta_is_called_one(discreet, here):
     options = ["--learner", "dp-ucbvi", "--trust", "central", "--epsilon", "1", "--delta", "0.5"]
     _, _, err = discreet("run", *options, "--episodes", "20", "--runs", "1", "--dry-run")
-    assert "Note: delta = 0.5 lets the promise fail altogether" in err
+    assert "Note: delta = 0.5 lets the guarantee fail altogether" in err
 
 
 def test_nothing_cannot_be_written_into_a_file(discreet, here):

@@ -174,7 +174,7 @@ def test_a_large_delta_is_remarked_on(place, discreet):
     options = ("--design", "design.toml", "--delta", "0.5", "--rehearse")
     code, _, err = discreet("study", "start", "study.db", *options)
     assert code == 0
-    assert "delta = 0.5 lets the promise fail" in err
+    assert "delta = 0.5 lets the guarantee fail" in err
 
 
 def test_the_batch_request_is_the_studys(rehearsed, run):
@@ -292,7 +292,7 @@ def test_it_counts_what_the_library_counts(rehearsed, run, tmp_path):
 def test_fewer_users_may_come_and_the_table_says_so(rehearsed, discreet):
     study = resumed(rehearsed)
     write_table(rehearsed / "week.csv", study, users=5)
-    code, out, _ = discreet("study", "tell", "study.db", "week.csv", "--show-left-out")
+    code, out, _ = discreet("study", "tell", "study.db", "week.csv", "--show-dropped-out")
     assert code == 0
     assert "5 users" in out
     assert REHEARSED in out
@@ -302,7 +302,7 @@ def test_fewer_users_may_come_and_the_table_says_so(rehearsed, discreet):
 
 def test_who_left_the_policy_is_for_the_eyes_of_the_operator(rehearsed, discreet):
     write_table(rehearsed / "week.csv", resumed(rehearsed), users=5)
-    _, _, err = discreet("study", "tell", "study.db", "week.csv", "--show-left-out")
+    _, _, err = discreet("study", "tell", "study.db", "week.csv", "--show-dropped-out")
     assert "0 users left the policy (raw data: do not write it down)." in err
 
 

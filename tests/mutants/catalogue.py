@@ -1787,7 +1787,7 @@ _CLASSES = (
     Mutant(
         "certificate-options-ignored",
         "a certificate is verified whatever the options ask for",
-        "        return (*_mechanism(promise, release), math.inf) if typed else None\n",
+        "        return (*_mechanism(guarantee, release), math.inf) if typed else None\n",
         "        return None\n",
         ("test_a_certificate_of_something_else_is_refused",),
     ),

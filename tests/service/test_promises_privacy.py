@@ -257,8 +257,8 @@ def test_p13_noise_comes_from_the_operating_system_and_cannot_be_seeded(tmp_path
 
 def test_p13_a_rehearsal_is_refused_unless_asked_for_and_stamped_everywhere(tmp_path):
     of = charter(rehearsal=True)
-    assert of.id != OF.id and of.promise.startswith("SIMULATED, protects nobody")
-    assert "SIMULATED" not in OF.promise
+    assert of.id != OF.id and of.guarantee.startswith("SIMULATED, protects nobody")
+    assert "SIMULATED" not in OF.guarantee
     with pytest.raises(InvalidInputError, match="--rehearsal"):
         make_test_shuffler(tmp_path / "s.db", of)
     with (

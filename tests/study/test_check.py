@@ -172,13 +172,13 @@ class RawBeside(Study):
         return super()._release(data, users)
 
 
-class LeftOutStored(Keeps):
+class DroppedOutStored(Keeps):
     def _release(self, data, users):
         self.more = int((~data.followed(self._driver.support())).any(axis=1).sum())
         return super()._release(data, users)
 
 
-class LeftOutHidden(Study):
+class DroppedOutHidden(Study):
     """The number of users who left is how far a stored generator has gone."""
 
     def _release(self, data, users):
@@ -186,28 +186,28 @@ class LeftOutHidden(Study):
         return super()._release(data, users)
 
 
-class LeftOutLogged(Study):
+class DroppedOutLogged(Study):
     def _release(self, data, users):
         logging.getLogger("study").info("%d steps", data.followed(self._driver.support()).sum())
         return super()._release(data, users)
 
 
-class LeftOutReturned(Study):
+class DroppedOutReturned(Study):
     def tell(self, data, **options):
         seen = []
-        super().tell(data, left_out=seen.append, **options)
+        super().tell(data, dropped_out=seen.append, **options)
         return seen[0]
 
 
-class LeftOutShown(Study):
+class DroppedOutShown(Study):
     left = 0
 
     @property
-    def left_out(self):
+    def dropped_out(self):
         return self.left
 
     def tell(self, data, **options):
-        super().tell(data, left_out=lambda count: setattr(self, "left", count), **options)
+        super().tell(data, dropped_out=lambda count: setattr(self, "left", count), **options)
 
 
 @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ class LeftOutShown(Study):
     [
         (RawCounts, "file study.db"),
         (RawBeside, "file study.cache"),
-        (LeftOutStored, "file study.db"),
-        (LeftOutHidden, "file study.db"),
-        (LeftOutLogged, "log"),
-        (LeftOutReturned, "returned value"),
-        (LeftOutShown, "attribute left_out"),
+        (DroppedOutStored, "file study.db"),
+        (DroppedOutHidden, "file study.db"),
+        (DroppedOutLogged, "log"),
+        (DroppedOutReturned, "returned value"),
+        (DroppedOutShown, "attribute dropped_out"),
     ],
 )
 def test_raw_data_that_stays(said, kind, where):

@@ -217,7 +217,7 @@ def test_who_leaves_the_policy_has_a_release(tmp_path, how):
     """Every neighbour has one; what is stored does not tell how many left."""
     study = begin(tmp_path / "study.db")
     data, users, seen = strayed(episodes_of(study, 0), how), names(study), []
-    assert study.tell(data, users=users, left_out=seen.append) is None
+    assert study.tell(data, users=users, dropped_out=seen.append) is None
     assert seen == [1]
     assert study.users == len(users)
     advance(study, 1)
@@ -227,7 +227,7 @@ def test_a_whole_batch_may_leave_the_policy(tmp_path):
     study = begin(tmp_path / "study.db")
     data, seen = episodes_of(study, 0), []
     away = Trajectories(data.states, 1 - data.actions, data.rewards)
-    study.tell(away, users=names(study), left_out=seen.append)
+    study.tell(away, users=names(study), dropped_out=seen.append)
     assert seen == [len(data)]
     advance(study, 1)
 
@@ -241,7 +241,9 @@ def test_the_operator_is_told_only_after_the_batch_is_counted(tmp_path):
         raise RuntimeError(f"{count} left")
 
     with pytest.raises(RuntimeError, match="1 left"):
-        study.tell(strayed(episodes_of(study, 0), "first step"), users=names(study), left_out=stop)
+        study.tell(
+            strayed(episodes_of(study, 0), "first step"), users=names(study), dropped_out=stop
+        )
     assert study.batches == discreet.resume(path).batches == 1
 
 

@@ -116,7 +116,7 @@ def _parameter(field: "Field[object]", annotation: object) -> Parameter:
 
 
 @dataclass(frozen=True)
-class Promise:
+class GuaranteeOptions:
     """Options on what is promised, and to whom."""
 
     epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
@@ -127,8 +127,8 @@ class Promise:
     mechanism: Annotated[
         str,
         typer.Option(
-            help="Mechanism. Left out: central takes the least noise; local takes split for "
-            "batches and laplace continually, as in the papers (one-step has less noise)."
+            help="Mechanism. Left out: central takes the least noise, local and shuffle the first "
+            "of `discreet list mechanisms`."
         ),
     ] = "auto"
     honest: Annotated[
@@ -136,7 +136,7 @@ class Promise:
     ] = 1.0
 
     def model(self, trust: str, calibration: str = "exact") -> "TrustModel":
-        """The trust model of a name with this promise."""
+        """The trust model of a name with this guarantee."""
         from discreet.privacy.trust import make_trust
 
         if self.trust not in ("", "shuffle") and self.honest != 1:
@@ -166,8 +166,8 @@ class Release:
     statistics: Annotated[
         str,
         typer.Option(
-            help="Counters to release, separated by commas. Left out: transitions,visits,rewards; "
-            "of shuffle by histogram transitions,rewards, which tell visits as well."
+            help="Counters to release, separated by commas. Left out: transitions,visits,rewards, "
+            "or what learners ask the mechanism for, where that is less."
         ),
     ] = ""
     stationary: Annotated[

@@ -53,7 +53,7 @@ def noted() -> Callable[..., None]:
     return show
 
 
-def warn_of_promise(epsilon: float | None, delta: float | None) -> None:
+def warn_of_guarantee(epsilon: float | None, delta: float | None) -> None:
     """Say what a large epsilon or delta means; nobody means it."""
     from discreet.privacy.guarantee import odds, rounded_up
 
@@ -61,7 +61,7 @@ def warn_of_promise(epsilon: float | None, delta: float | None) -> None:
         warn(f"Note: {text}")
     if delta and delta > _LARGE_DELTA:
         warn(
-            f"Note: delta = {rounded_up(delta, 3)} lets the promise fail altogether with that "
+            f"Note: delta = {rounded_up(delta, 3)} lets the guarantee fail altogether with that "
             f"probability, for every user. Usual values are far below one over the number of "
             f"users, such as 1e-6."
         )

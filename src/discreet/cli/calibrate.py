@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli._options import Json, Promise, Release, continual_only, grouped
-from discreet.cli._output import echo_json, print_table, say, warn_of_promise
+from discreet.cli._options import GuaranteeOptions, Json, Release, continual_only, grouped
+from discreet.cli._output import echo_json, print_table, say, warn_of_guarantee
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def costs(
-    promise: Promise,
+    guarantee: GuaranteeOptions,
     release: Release,
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the printed constants.")
@@ -46,19 +46,19 @@ def costs(
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
 
     def cost(trust: str, schedule: str) -> "CalibrationReport":
-        return _cost(release, promise.model(trust, calibration), schedule, verify=verify)
+        return _cost(release, guarantee.model(trust, calibration), schedule, verify=verify)
 
-    _check_learner(learner, promise.trust)
-    if not promise.trust:
-        reports = _compared(promise, schedule, cost)
-        warn_of_promise(promise.epsilon, promise.delta)
+    _check_learner(learner, guarantee.trust)
+    if not guarantee.trust:
+        reports = _compared(guarantee, schedule, cost)
+        warn_of_guarantee(guarantee.epsilon, guarantee.delta)
         _show_comparison(reports, release.users, as_json=json)
         return
-    alone = continual_only(promise.trust, promise.mechanism)
-    report = cost(promise.trust, schedule or ("continual" if alone else "batch"))
-    warn_of_promise(report.guarantee.epsilon, report.guarantee.delta)
+    alone = continual_only(guarantee.trust, guarantee.mechanism)
+    report = cost(guarantee.trust, schedule or ("continual" if alone else "batch"))
+    warn_of_guarantee(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
-        report = replace(report, run=_run(learner, promise, release))
+        report = replace(report, run=_run(learner, guarantee, release))
     if json:
         echo_json(report.to_dict())
     else:
@@ -97,7 +97,7 @@ def _check_learner(learner: str, trust: str) -> None:
         )
 
 
-def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] | None:
+def _run(learner: str, guarantee: GuaranteeOptions, release: Release) -> dict[str, float] | None:
     import numpy as np
 
     from discreet.learners.learn import learn, make_batch_learner, public_facts
@@ -106,7 +106,7 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
     from discreet.privacy.costs import run_traffic
 
     sizes = {"states": release.states, "actions": release.actions, "horizon": release.horizon}
-    problem, trust = make("RandomMDP", **sizes), promise.model(promise.trust)
+    problem, trust = make("RandomMDP", **sizes), guarantee.model(guarantee.trust)
     facts = public_facts(problem, release.users)
     rng = np.random.default_rng(0)
     mechanism = make_batch_learner(get_learner(learner), facts, trust, rng, {}).mechanism
@@ -115,11 +115,11 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
 
 
 def _compared(
-    promise: Promise, asked: str, cost: "Callable[[str, str], CalibrationReport]"
+    guarantee: GuaranteeOptions, asked: str, cost: "Callable[[str, str], CalibrationReport]"
 ) -> "list[CalibrationReport]":
     from discreet.errors import InvalidInputError
 
-    if promise.mechanism != "auto":
+    if guarantee.mechanism != "auto":
         raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
     pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
     pairs += [("central", "continual"), ("local", "continual")]

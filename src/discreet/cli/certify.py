@@ -10,7 +10,14 @@ import typer
 
 from discreet._files import check_output
 from discreet._types import Plain
-from discreet.cli._options import Json, Promise, Release, continual_only, grouped, users_option
+from discreet.cli._options import (
+    GuaranteeOptions,
+    Json,
+    Release,
+    continual_only,
+    grouped,
+    users_option,
+)
 from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn
 from discreet.privacy.guarantee import rounded_up
 
@@ -25,7 +32,7 @@ _MOST_EPISODES = 10**7
 
 
 @dataclass(frozen=True)
-class CertifiedPromise(Promise):
+class CertifiedGuarantee(GuaranteeOptions):
     """Options on what is promised: one trust model, which promises something."""
 
     trust: Annotated[str, typer.Option(help="central, local or shuffle.")] = "shuffle"
@@ -39,29 +46,29 @@ class CertifiedRelease(Release):
         int,
         users_option(
             "Users of a batch; without --episodes also how many are released continually, where "
-            "the mechanism knows no batches (toeplitz, tree-*)."
+            "the mechanism knows no batches."
         ),
     ] = 20_000
     episodes: Annotated[
         int, typer.Option(help="Episodes released continually, instead of a batch of --users.")
     ] = 0
 
-    def length(self, promise: Promise) -> int:
+    def length(self, guarantee: GuaranteeOptions) -> int:
         """Episodes of a continual release, all users where nothing else exists; 0: a batch."""
-        alone = continual_only(promise.trust, promise.mechanism)
+        alone = continual_only(guarantee.trust, guarantee.mechanism)
         return self.episodes or (self.users if alone else 0)
 
 
 def proof(
     context: typer.Context,
-    promise: CertifiedPromise,
+    guarantee: CertifiedGuarantee,
     release: CertifiedRelease,
     output: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
     verify: Annotated[
         Path | None,
         typer.Option(
             help="Check a certificate instead of making one. With other options: that it is one of "
-            "just this promise and release."
+            "just this guarantee and release."
         ),
     ] = None,
     design: Annotated[
@@ -80,26 +87,26 @@ def proof(
     if verify is not None:
         if output is not None:
             raise InvalidInputError("--verify writes nothing: leave --output out.")
-        _verify(verify, _asked(_typed(context), promise, release, design), as_json=json)
+        _verify(verify, _asked(_typed(context), guarantee, release, design), as_json=json)
         return
     if design is not None:
         raise InvalidInputError("--for belongs to --verify FILE: give the certificate, too.")
     if output is not None:
         check_output(output)
-    _check_reach(promise, release)
+    _check_reach(guarantee, release)
     with Progress(quiet=json, verb="certificate:") as progress:
-        made = _certificate(promise, release, progress)
+        made = _certificate(guarantee, release, progress)
     _report(made, output, as_json=json)
 
 
 command = grouped(proof)
 
 
-def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
+def _check_reach(guarantee: GuaranteeOptions, release: CertifiedRelease) -> None:
     """What no certificate reaches is refused before anything long begins."""
     from discreet.errors import InvalidInputError
 
-    epsilon, delta, length = promise.epsilon, promise.delta, release.length(promise)
+    epsilon, delta, length = guarantee.epsilon, guarantee.delta, release.length(guarantee)
     rules = (
         (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
         (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
@@ -116,11 +123,13 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
             raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
 
 
-def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress) -> "Certificate":
+def _certificate(
+    guarantee: GuaranteeOptions, release: CertifiedRelease, progress: Progress
+) -> "Certificate":
     from discreet.privacy.certificates.document import CertificateError, certify
 
     try:
-        mechanism, users = _mechanism(promise, release)
+        mechanism, users = _mechanism(guarantee, release)
         return certify(mechanism, users=users, progress=progress)
     except ArithmeticError as error:
         raise CertificateError(
@@ -129,13 +138,15 @@ def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress
         ) from None
 
 
-def _mechanism(promise: Promise, release: CertifiedRelease) -> "tuple[Certifiable, int | None]":
+def _mechanism(
+    guarantee: GuaranteeOptions, release: CertifiedRelease
+) -> "tuple[Certifiable, int | None]":
     """The mechanism that the options describe, and the users of its batch."""
     from discreet.errors import InvalidInputError
     from discreet.privacy.costs import usual_batch
     from discreet.privacy.sensitivity import STATISTICS
 
-    trust, episodes = promise.model(promise.trust), release.length(promise)
+    trust, episodes = guarantee.model(guarantee.trust), release.length(guarantee)
     if episodes:
         continual: Certifiable = trust.calibrate(
             release.shape,
@@ -221,7 +232,7 @@ def _short(value: object) -> str:
 
 
 def _asked(
-    typed: set[str], promise: CertifiedPromise, release: CertifiedRelease, design: Path | None
+    typed: set[str], guarantee: CertifiedGuarantee, release: CertifiedRelease, design: Path | None
 ) -> "tuple[Certifiable, int | None, float] | None":
     """What a certificate must be one of: a design, or the options if any of them was given.
 
@@ -229,9 +240,9 @@ def _asked(
     """
     from discreet.errors import InvalidInputError
 
-    typed &= {item.name for group in (promise, release) for item in fields(group)}
+    typed &= {item.name for group in (guarantee, release) for item in fields(group)}
     if design is None:
-        return (*_mechanism(promise, release), math.inf) if typed else None
+        return (*_mechanism(guarantee, release), math.inf) if typed else None
     if known := sorted(typed - {"users"}):
         raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
     mechanism, most = _mechanism_of_study(design)

@@ -134,7 +134,7 @@ def check_study(
     else:
         rows = [(report.study, " ".join(report.problems) or "none", report.guarantee)]
         columns = ("study", "problems", "guarantee")
-        print_table("Studies: ways in which the promise is lost", columns, rows)
+        print_table("Studies: ways in which the guarantee is lost", columns, rows)
     if report.problems:
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ import typer
 
 from discreet._files import TABLES, check_output
 from discreet.cli._options import Json, grouped
-from discreet.cli._output import Progress, echo_json, say, warn, warn_of_promise
+from discreet.cli._output import Progress, echo_json, say, warn, warn_of_guarantee
 from discreet.cli.study import DesignOptions, Rehearsal
 from discreet.errors import DiscreetError, InvalidInputError
 
@@ -48,7 +48,7 @@ def logged(
     """A policy that is better than what people do today, or DEFERs to it, by one release."""
     written = design.read()
     trust = written.trust_model
-    warn_of_promise(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
+    warn_of_guarantee(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     charges = _ledger(ledger, budget, table)
     if output is not None:  # known before the release, which is made once
         check_output(output, *TABLES)

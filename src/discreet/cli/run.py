@@ -23,7 +23,7 @@ from discreet.cli._options import (
     trusts,
     whole,
 )
-from discreet.cli._output import compact, echo_json, print_table, say, warn, warn_of_promise
+from discreet.cli._output import compact, echo_json, print_table, say, warn, warn_of_guarantee
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def run(
         experiment = _offer()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
     chosen = changes.of(_chosen(experiment, one, quick))
-    _warn_of_promises(chosen)
+    _warn_of_guarantees(chosen)
     folder = output or _free(chosen, Path("results") / (chosen.name + "-quick" * quick))
     if dry_run or not json:
         _announce(chosen, folder, workers, as_json=json, alone=dry_run)
@@ -253,11 +253,11 @@ def _announce(
         )
 
 
-def _warn_of_promises(chosen: "Experiment") -> None:
+def _warn_of_guarantees(chosen: "Experiment") -> None:
     rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
-    warn_of_promise(max((each for row in rows for each in row.epsilon), default=None), None)
+    warn_of_guarantee(max((each for row in rows for each in row.epsilon), default=None), None)
     for delta in dict.fromkeys(row.delta for row in rows):
-        warn_of_promise(None, delta)
+        warn_of_guarantee(None, delta)
 
 
 def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
@@ -335,7 +335,7 @@ def _failure(outcome: "Outcome") -> str:
 
 
 _SHOWN = 6  # comparisons per environment; the report has all
-_PROMISE = ("epsilon", "delta", "mechanism", "calibration")
+_GUARANTEE = ("epsilon", "delta", "mechanism", "calibration")
 """Options that say what a trust model promises, and how."""
 
 
@@ -363,11 +363,11 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
                 f"Expected --paper {one.paper} without --{name}, which it has of its own; "
                 f"`discreet list papers` shows it."
             )
-    promises = [name for name in _PROMISE if name in one.given]
-    if promises and one.paper is None and one.trust in (None, "none"):
+    given = [name for name in _GUARANTEE if name in one.given]
+    if given and one.paper is None and one.trust in (None, "none"):
         raise InvalidInputError(
-            f"Expected no --{promises[0]} without privacy, got --{promises[0]} "
-            f"{getattr(one, promises[0])} with --trust none (the default): leave it out, or choose "
+            f"Expected no --{given[0]} without privacy, got --{given[0]} "
+            f"{getattr(one, given[0])} with --trust none (the default): leave it out, or choose "
             f"--trust central, local or shuffle."
         )
 

@@ -20,7 +20,7 @@ from discreet.cli._output import (
     print_table,
     say,
     warn,
-    warn_of_promise,
+    warn_of_guarantee,
 )
 from discreet.errors import DiscreetError, InvalidInputError
 
@@ -84,16 +84,16 @@ def init(
     rehearsal: Rehearsal = False,
     json: Json = False,
 ) -> None:
-    """Begin a study, prove its promise, write charter, keys and a file per role."""
+    """Begin a study, prove its guarantee, write charter, keys and a file per role."""
     need_extra(_PACKAGES, "service")
     from discreet.privacy.trust import Shuffle
     from discreet.service.configs import check_url
     from discreet.service.setup import Terms, setup_service
 
     check_url(url)
-    warn_of_promise(promised.epsilon, promised.delta)
+    warn_of_guarantee(promised.epsilon, promised.delta)
     if not json and not folder.exists():
-        warn("Calibrating the noise and proving the promise; some seconds ...")
+        warn("Calibrating the noise and proving the guarantee; some seconds ...")
     service = setup_service(
         folder,
         Terms(
@@ -329,7 +329,7 @@ def _episode(path: Path) -> dict[str, Any]:
 def status(
     url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL, json: Json = False
 ) -> None:
-    """What a shuffler says in public: the promise, and totals."""
+    """What a shuffler says in public: the guarantee, and totals."""
     need_extra(_PACKAGES, "service")
     from discreet.service.client import Client
     from discreet.service.protocol.charter import Charter
@@ -377,7 +377,11 @@ def verify(
 
 
 def _said(charter: "Charter") -> dict[str, Plain]:
-    return {"study": charter.id.hex(), "promise": charter.promise, "collusion": charter.collusion}
+    return {
+        "study": charter.id.hex(),
+        "guarantee": charter.guarantee,
+        "collusion": charter.collusion,
+    }
 
 
 def _show_charter(charter: "Charter") -> None:
@@ -386,7 +390,7 @@ def _show_charter(charter: "Charter") -> None:
     rows = [
         ["study", charter.id.hex()],
         ["purpose", charter.purpose],
-        ["promise", charter.promise],
+        ["guarantee", charter.guarantee],
         ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
         ["least batch", f"{charter.min_users} users"],
     ]

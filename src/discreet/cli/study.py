@@ -11,7 +11,15 @@ from typer import Option
 
 from discreet._types import JsonObject, Plain
 from discreet.cli._options import Head, Json, grouped, parse_settings, parse_value
-from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn, warn_of_promise
+from discreet.cli._output import (
+    FACTS,
+    Progress,
+    echo_json,
+    print_table,
+    say,
+    warn,
+    warn_of_guarantee,
+)
 from discreet.errors import InvalidInputError, StudyError
 
 if TYPE_CHECKING:
@@ -137,7 +145,7 @@ def start(
 
     arguments = design.read(learning.given()).arguments()
     trust = arguments["trust"]
-    warn_of_promise(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
+    warn_of_guarantee(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
         study = begin(file, **arguments, **rehearsal.arguments())
@@ -247,10 +255,10 @@ def tell(
         Option(help="With reports: a text file of the users' names, one per line."),
     ] = None,
     token: Annotated[Text, Option(help="With reports: the token that `study ask` printed.")] = None,
-    show_left_out: Annotated[
+    show_dropped_out: Annotated[
         bool,
         Option(
-            "--show-left-out",
+            "--show-dropped-out",
             help="Central: how many left the policy, on the screen. Raw data: write it nowhere.",
         ),
     ] = False,
@@ -269,8 +277,8 @@ def tell(
     note = {"reports": WHOLE} if whole else {}
     with Progress(quiet=json, verb="counting") as progress:
         progress(counted(len(people), "user"))
-        look = _look if show_left_out else None
-        study.tell(told, users=people, token=token, left_out=look, note=note)
+        look = _look if show_dropped_out else None
+        study.tell(told, users=people, token=token, dropped_out=look, note=note)
     rows = [
         ("counted now", counted(len(people), "user")),
         ("counted in all", f"{study.users:,} of {study.episodes:,} users"),

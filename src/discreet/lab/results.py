@@ -25,7 +25,7 @@ from discreet._files import write_atomically
 from discreet._types import FloatArray, IntArray, NumberArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
-from discreet.lab.tasks import SCHEMA_VERSION, Origin, Outcome, Promise, Record, Task
+from discreet.lab.tasks import SCHEMA_VERSION, GuaranteeDict, Origin, Outcome, Record, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -60,7 +60,7 @@ class Entry(Facts):
     version: str
     source: Origin
     settings: dict[str, Plain]
-    guarantee: Promise
+    guarantee: GuaranteeDict
     noise: dict[str, float]
     signal: list[float]
 
@@ -332,7 +332,7 @@ class Series:
     episodes: IntArray
     regret: FloatArray
     uniform: FloatArray
-    guarantee: Promise
+    guarantee: GuaranteeDict
     noise: Mapping[str, float]
     signal: Sequence[float]
     seconds: float

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from discreet.lab.results import Facts, Series
 from discreet.lab.spec import LearnerRow
-from discreet.lab.tasks import Promise
+from discreet.lab.tasks import GuaranteeDict
 from discreet.privacy.guarantee import rounded_noise, rounded_up
 
 TITLES = {
@@ -81,13 +81,13 @@ def _words(one: Series, *, learner: str) -> str:
     return f"{learner}, {words}" if learner else words
 
 
-def trust_words(facts: Facts, promise: Promise) -> str:
+def trust_words(facts: Facts, guarantee: GuaranteeDict) -> str:
     """``no privacy``, or the trust model with its epsilon: ``shuffle, ε = 1``."""
-    if promise["notion"] == "none":
+    if guarantee["notion"] == "none":
         return "no privacy"
-    if promise["epsilon"] is None:  # several claims may deliver nothing: their lines need names
+    if guarantee["epsilon"] is None:  # several claims may deliver nothing: their lines need names
         return f"{facts['trust']}, no ε (claimed {rounded_up(facts['epsilon'])})"
-    epsilon = promise["epsilon"]
+    epsilon = guarantee["epsilon"]
     printed = " (paper's constants)" if facts["calibration"].startswith("paper") else ""
     return f"{facts['trust']}, ε = {rounded_up(epsilon)}{printed}"
 
@@ -106,12 +106,12 @@ def name_of(facts: Facts) -> str:
     return f"{facts['label']} ({facts['requested']})"
 
 
-def pair_of(promise: Promise) -> str:
+def pair_of(guarantee: GuaranteeDict) -> str:
     """``(1, 1e-06)-SDP``, or ``none``; an epsilon of None is infinite."""
-    if promise["notion"] == "none":
+    if guarantee["notion"] == "none":
         return "none"
-    epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
-    return f"({rounded_up(epsilon)}, {rounded_up(promise['delta'], 3)})-{promise['notion']}"
+    epsilon = float("inf") if guarantee["epsilon"] is None else guarantee["epsilon"]
+    return f"({rounded_up(epsilon)}, {rounded_up(guarantee['delta'], 3)})-{guarantee['notion']}"
 
 
 def noise_of(noise: Mapping[str, float]) -> str:

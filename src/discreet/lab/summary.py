@@ -18,7 +18,7 @@ from discreet._types import FloatArray, Plain
 from discreet.errors import InvalidInputError
 from discreet.lab.results import Entry, Facts, Results, Series
 from discreet.lab.style import labels_of, pair_of
-from discreet.lab.tasks import Promise
+from discreet.lab.tasks import GuaranteeDict
 
 _DRAWS = 4_000
 _SIGNIFICANT = 0.05
@@ -186,7 +186,7 @@ class Row:
     """Final regret of one cell, with everything needed to read it."""
 
     facts: Facts
-    guarantee: Promise
+    guarantee: GuaranteeDict
     noise: Mapping[str, float]
     version: str
     runs: int
@@ -271,24 +271,24 @@ def _kept(entry: Entry) -> bool:
 
 def _told(entry: Entry) -> str:
     """What printed constants deliver, or why nothing is promised: the last thing that was said."""
-    promise = entry["guarantee"]
-    if promise["epsilon"] is None:
-        return "; ".join(["but nothing is promised", *promise.get("assumptions", [])[-1:]])
+    guarantee = entry["guarantee"]
+    if guarantee["epsilon"] is None:
+        return "; ".join(["but nothing is promised", *guarantee.get("assumptions", [])[-1:]])
     said = "and" if _kept(entry) else "but"
-    return f"{said} deliver {pair_of(promise)} under replace-one"
+    return f"{said} deliver {pair_of(guarantee)} under replace-one"
 
 
 def warnings_of(results: Results) -> list[str]:
     """What a reader must know before believing a row."""
     found: dict[str, None] = {}
     for entry in results.guarantees:
-        promise = entry["guarantee"]
-        if promise.get("claimed"):
+        guarantee = entry["guarantee"]
+        if guarantee.get("claimed"):
             found[
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
-                f"{promise['claimed']} {_told(entry)}."
+                f"{guarantee['claimed']} {_told(entry)}."
             ] = None
-        if promise.get("simulated") and promise["notion"] != "none":
+        if guarantee.get("simulated") and guarantee["notion"] != "none":
             found[
                 "Noise came from the seeded simulation sampler: right for research, not a "
                 "protection of real people."

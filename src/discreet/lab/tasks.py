@@ -122,7 +122,7 @@ class Task:
         return f"{self.cell.key}-{self.run:04d}"
 
 
-class Promise(TypedDict):
+class GuaranteeDict(TypedDict):
     """A `Guarantee` as plain values; an epsilon of None is infinite."""
 
     notion: str
@@ -148,7 +148,7 @@ class Record(TypedDict):
     mechanism: str
     noise: dict[str, float]
     settings: dict[str, Plain]
-    guarantee: Promise
+    guarantee: GuaranteeDict
     episodes: list[int]
     regret: list[float]
     uniform_regret_per_episode: float
@@ -267,7 +267,7 @@ def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
         "mechanism": result.mechanism,
         "noise": {name: float(std) for name, std in result.noise.items()},
         "settings": json.loads(json.dumps(result.settings, default=str)),
-        "guarantee": cast(Promise, result.guarantee.to_dict()),
+        "guarantee": cast(GuaranteeDict, result.guarantee.to_dict()),
         "episodes": result.regret.episodes.tolist(),
         "regret": result.regret.values.tolist(),
         "uniform_regret_per_episode": _uniform_gap(mdp, result),

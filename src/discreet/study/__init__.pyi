@@ -4,7 +4,7 @@ from discreet.study.check import check_study as check_study
 from discreet.study.config import Prospect as Prospect
 from discreet.study.design import Design as Design
 from discreet.study.design import read_design as read_design
-from discreet.study.knowledge import Answer as Answer
+from discreet.study.estimate import Answer as Answer
 from discreet.study.study import Study as Study
 from discreet.study.study import resume as resume
 from discreet.study.study import start as start

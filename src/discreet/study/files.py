@@ -18,7 +18,7 @@ from discreet.errors import InvalidInputError, StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.base import Encoder, WireEncoder
-from discreet.study.knowledge import Answer
+from discreet.study.estimate import Answer
 
 FORMAT = "discreet-policy-1"
 REQUEST = "discreet-batch-request-1"

@@ -45,7 +45,7 @@ from discreet.study.drivers import (
     how_it_ended,
     make_driver,
 )
-from discreet.study.knowledge import Answer, Knowledge, of_release
+from discreet.study.estimate import Answer, StudyEstimate, of_release
 from discreet.study.ledger import StudySeal, Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.store import Change, Content, Event, Store
@@ -143,7 +143,7 @@ class Study:
             sampler=self._sampler(),
             seal=self._seal,
         )
-        self._knowledge = Knowledge(self._driver.problem)
+        self._estimate = StudyEstimate(self._driver.problem)
         self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
@@ -296,7 +296,7 @@ class Study:
         """`policy`, where it rests on data, and `value`."""
         if isinstance(self._driver, StreamDriver):
             return of_release(self._driver.problem, self._driver.counts).answer()
-        return self._knowledge.answer(self._driver.greedy())
+        return self._estimate.answer(self._driver.greedy())
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:
@@ -364,7 +364,7 @@ class Study:
         *,
         users: Sequence[str | int],
         token: str | None = None,
-        left_out: Callable[[int], object] | None = None,
+        dropped_out: Callable[[int], object] | None = None,
         note: Mapping[str, str] | None = None,
     ) -> None:
         """Count the pending batch: all of it, once, or not at all.
@@ -380,7 +380,7 @@ class Study:
             users: who they are, one name each; a user takes part once.
             token: the study's `token` when the reports were made; needed with reports of a batch,
                 whose policy cannot be read off them.
-            left_out: called with the number of users who left the policy, once the batch is
+            dropped_out: called with the number of users who left the policy, once the batch is
                 counted (not with reports, which do not show it, nor in streams, which count every
                 step). Raw data, for the eyes of the trusted operator only: keep it nowhere.
             note: public facts that the ledger's entry shall hold besides (of a service: the hash of
@@ -402,8 +402,8 @@ class Study:
                 left = int((~data.followed(self._driver.support())[:, -1]).sum())
             released = self._release(data, len(people))
             self._count(released, people, batch, change, note or {})
-        if left_out is not None and isinstance(data, Trajectories):
-            left_out(left)
+        if dropped_out is not None and isinstance(data, Trajectories):
+            dropped_out(left)
 
     def reissue(self, users: int | None = None, *, returning: Returning = "nobody") -> None:
         """Open the pending batch again: reports made for it so far are not accepted any more.
@@ -512,7 +512,7 @@ class Study:
             facts["note"] = dict(note)
         self._driver.learn(released)
         if self._driver.schedule == "batch":
-            self._knowledge.add(released)
+            self._estimate.add(released)
         if self.users + len(people) < self.episodes:
             self._driver.ask()
         self._issue = {**self._issue, "number": 0, "users": 0}
@@ -530,7 +530,7 @@ class Study:
         generators: Any = {k: v.bit_generator.state for k, v in self._generators.items()}
         return {
             "driver": driver,
-            "estimate": self._knowledge.state(),
+            "estimate": self._estimate.state(),
             "generators": generators,
             "issue": dict(self._issue),
         }
@@ -540,7 +540,7 @@ class Study:
         for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
         self._driver.restore(state["driver"])
-        self._knowledge.restore(state["estimate"])
+        self._estimate.restore(state["estimate"])
         self._issue = dict(state["issue"])
 
     @property

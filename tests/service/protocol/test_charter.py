@@ -19,7 +19,7 @@ def test_the_bytes_are_the_charter():
 
 
 def test_the_promise_is_never_rounded_to_something_smaller():
-    said = charter(epsilon=Fraction("1.00000001"), delta=Fraction("1.0000001e-6")).promise
+    said = charter(epsilon=Fraction("1.00000001"), delta=Fraction("1.0000001e-6")).guarantee
     assert said == "(1.001, 1.01e-06)-SDP, one user's whole episode, replace-one"
 
 

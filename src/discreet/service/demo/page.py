@@ -64,7 +64,7 @@ def simulate(
     """Runs of the same learner under the same mechanism, at count level.
 
     Args:
-        arrangement: whose world, users and promise they share.
+        arrangement: whose world, users and guarantee they share.
         runs: how many.
         tell: called with the number of runs so far.
     """

@@ -37,7 +37,7 @@ from discreet.study.study import Study
 NOT_PROTECTED = (
     "The users are simulated; this is a rehearsal and protects nobody.",
     "One machine holds every key: it could open every envelope and link it to its ticket. The "
-    "promise needs a shuffler and an analyser that are two organisations and do not collude.",
+    "guarantee needs a shuffler and an analyser that are two organisations and do not collude.",
     "Epsilon and delta are chosen to learn something from few users in a minute, not to be modest.",
     "There is no TLS on loopback; between machines a reverse proxy must add it.",
     "The one who starts this mints the tickets, too: nothing stops a crowd of invented users.",

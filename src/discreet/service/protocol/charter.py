@@ -1,7 +1,7 @@
 """The charter: what a study promises, immutable. Its SHA-256 is the study's name.
 
 Devices and shuffler compute from it how much noise every report must hold (`description`); an
-analyser cannot publish a manifest with less. That the noise keeps the promise is proven by the
+analyser cannot publish a manifest with less. That the noise keeps the guarantee is proven by the
 certificate inside (`verify`), for the limit of many rare noise messages; that a batch of n users is
 no worse than the limit is checked when it is announced (`Charter.check_noise`).
 """
@@ -46,7 +46,7 @@ class Charter(canonical.Document):
         delta: promised to every user.
         honest: fraction of users whose noise is counted on.
         mean: lambda, the noise that honest users add together to every cell.
-        certificate: that ``mean`` keeps the promise.
+        certificate: that ``mean`` keeps the guarantee.
         min_users: no batch is smaller.
         patience: seconds for which a batch may stay open.
         signing_key: the analyser's Ed25519 public key.
@@ -240,10 +240,10 @@ class Charter(canonical.Document):
             self.check_noise(self.min_users, self.smallest.groups)
 
     def verify(self) -> Fraction:
-        """Check the certificate, and that it is one of this promise; the proven delta.
+        """Check the certificate, and that it is one of this guarantee; the proven delta.
 
         Raises:
-            InvalidInputError: the promise is not proven.
+            InvalidInputError: the guarantee is not proven.
         """
         said = dict(self.certificate)
         try:
@@ -276,7 +276,7 @@ class Charter(canonical.Document):
         }
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         stamp = f"{REHEARSED}: " if self.rehearsal else ""
         pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
         return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"
@@ -290,7 +290,7 @@ class Charter(canonical.Document):
             "shuffler alone, or enroller with analyser, inventing users": (
                 "a batch of one real user: no protection but that user's own noise"
             ),
-            **({covered: "nothing: the promise holds"} if self.honest < 1 else {}),
+            **({covered: "nothing: the guarantee holds"} if self.honest < 1 else {}),
             "users beyond those counted on, with analyser": (
                 "less noise, so a larger epsilon than promised"
             ),

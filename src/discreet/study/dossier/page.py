@@ -21,8 +21,8 @@ from discreet.errors import InvalidInputError, MissingExtraError, StudyError
 from discreet.privacy.guarantee import REHEARSED, Guarantee, odds, rounded_down, rounded_up
 from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, noise_lines, proofs
+from discreet.study.estimate import Answer
 from discreet.study.files import rows_of
-from discreet.study.knowledge import Answer
 from discreet.study.ledger import software
 
 if TYPE_CHECKING:

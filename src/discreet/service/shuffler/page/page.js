@@ -35,21 +35,21 @@ const lasting = (seconds) => {
   const [unit, noun] = [[86400, "day"], [3600, "hour"], [60, "minute"]].find(([u]) => seconds >= 2 * u) ?? [1, "second"];
   return count(Math.round(seconds / unit), noun);
 };
-/** Never less than the number: a promise is not rounded down. */
+/** Never less than the number: a guarantee is not rounded down. */
 const roundedUp = (number) => {
   const nearest = Number(number.toFixed(2));
   return (nearest < number ? nearest + 0.01 : nearest).toFixed(2);
 };
 const ratio = (words) => words.split("/").map(Number).reduce((a, b) => a / b);
 
-// --------------------------------------------------------------------------------- the promise
+// --------------------------------------------------------------------------------- the guarantee
 
 function showCharter(charter) {
   document.title = at("purpose").textContent = charter.purpose;
   at("rehearsal").hidden = !charter.rehearsal;
   const epsilon = ratio(charter.epsilon);
   const delta = ratio(charter.delta);
-  at("promise").textContent =
+  at("guarantee").textContent =
     `Whatever anybody concludes about you from what the analyser sees becomes at most ` +
     `${roundedUp(Math.exp(epsilon))} times as likely as if you had done something else ` +
     `(epsilon ${epsilon}), but for a chance of ${delta} (delta). This covers your whole episode, ` +

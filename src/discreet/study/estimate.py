@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     value: Estimate
 
 
-class Knowledge:
+class StudyEstimate:
     """Pooled releases of one problem."""
 
     def __init__(self, problem: Problem) -> None:
@@ -86,12 +86,12 @@ class Knowledge:
         self._sums = CountSums.from_dict(given)
 
 
-def of_release(problem: Problem, counts: PrivateCounts) -> Knowledge:
+def of_release(problem: Problem, counts: PrivateCounts) -> StudyEstimate:
     """What one cumulative release says (continual schedules)."""
-    knowledge = Knowledge(problem)
+    estimate = StudyEstimate(problem)
     if counts.users:
-        knowledge.add(counts)
-    return knowledge
+        estimate.add(counts)
+    return estimate
 
 
 def _visits(

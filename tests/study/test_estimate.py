@@ -11,7 +11,7 @@ from discreet.mdp import evaluate, plan
 from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.knowledge import Knowledge, of_release
+from discreet.study.estimate import StudyEstimate, of_release
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 10_000)
@@ -29,10 +29,10 @@ def release(trust, users, seed, policy=None, **options):
 
 @pytest.mark.parametrize("last", [True, False])
 def test_with_many_users_and_no_noise_the_optimum_is_found(last):
-    knowledge = Knowledge(PROBLEM)
+    estimate = StudyEstimate(PROBLEM)
     for seed in range(3):
-        knowledge.add(release(discreet.NoPrivacy(), 200_000, seed, last_transitions=last))
-    answer = knowledge.answer()
+        estimate.add(release(discreet.NoPrivacy(), 200_000, seed, last_transitions=last))
+    answer = estimate.answer()
     best = plan(RIVER).value
     assert evaluate(RIVER, answer.policy) == pytest.approx(best, abs=0.01)
     assert answer.value.value == pytest.approx(best, abs=0.02)
@@ -44,9 +44,9 @@ def test_the_interval_covers_the_value_about_as_often_as_it_says(trust):
     policy = plan(RIVER).policy
     inside = 0
     for seed in range(60):
-        knowledge = Knowledge(PROBLEM)
-        knowledge.add(release(trust, 4_000, seed, policy))
-        answer = knowledge.answer()
+        estimate = StudyEstimate(PROBLEM)
+        estimate.add(release(trust, 4_000, seed, policy))
+        answer = estimate.answer()
         inside += answer.value.low <= evaluate(RIVER, answer.policy) <= answer.value.high
     assert inside >= 52
 
@@ -55,9 +55,9 @@ def test_noise_alone_is_not_knowledge():
     """Three users and a noise of dozens: hardly a row is taken for known."""
     shares = []
     for seed in range(20):
-        knowledge = Knowledge(PROBLEM)
-        knowledge.add(release(discreet.Central(0.1, 1e-6), 3, seed))
-        shares.append(knowledge.answer().known.mean())
+        estimate = StudyEstimate(PROBLEM)
+        estimate.add(release(discreet.Central(0.1, 1e-6), 3, seed))
+        shares.append(estimate.answer().known.mean())
     assert np.mean(shares) < 0.15
 
 
@@ -65,25 +65,25 @@ def test_where_nobody_can_have_been_hardly_anything_is_known():
     """From the left end the right one takes two steps: what is counted there is noise."""
     shares = []
     for seed in range(40):
-        knowledge = Knowledge(PROBLEM)
-        knowledge.add(release(discreet.Central(1, 1e-6), 4_000, seed))
-        shares.append(knowledge.answer().known[1, 2])
+        estimate = StudyEstimate(PROBLEM)
+        estimate.add(release(discreet.Central(1, 1e-6), 4_000, seed))
+        shares.append(estimate.answer().known[1, 2])
     assert np.mean(shares) < 0.2
 
 
 def test_what_is_not_known_may_be_worth_all_that_is_left():
     """Of users who never moved only the first state is known; elsewhere anything is possible."""
     stay = DeterministicPolicy(plan(RIVER).policy.actions)
-    knowledge = Knowledge(PROBLEM)
-    knowledge.add(release(discreet.NoPrivacy(), 5_000, 1, stay))
+    estimate = StudyEstimate(PROBLEM)
+    estimate.add(release(discreet.NoPrivacy(), 5_000, 1, stay))
     other = DeterministicPolicy(1 - stay.actions)
-    value = knowledge.answer(other).value
+    value = estimate.answer(other).value
     assert (value.value, value.high) == (0.0, 4.0)
 
 
 def test_a_small_batch_hardly_disturbs_a_large_one():
     trust = discreet.Central(1, 1e-6)
-    alone, both = Knowledge(PROBLEM), Knowledge(PROBLEM)
+    alone, both = StudyEstimate(PROBLEM), StudyEstimate(PROBLEM)
     large = release(trust, 20_000, 1)
     for one in (alone, both):
         one.add(large)
@@ -93,14 +93,14 @@ def test_a_small_batch_hardly_disturbs_a_large_one():
 
 
 def test_it_comes_back_from_its_state_and_the_state_stays_as_it_was():
-    knowledge = Knowledge(PROBLEM)
-    knowledge.add(release(discreet.Central(1, 1e-6), 500, 1))
-    state = knowledge.state()
+    estimate = StudyEstimate(PROBLEM)
+    estimate.add(release(discreet.Central(1, 1e-6), 500, 1))
+    state = estimate.state()
     kept = {name: np.array(part) for name, part in state.items()}
-    again = Knowledge(PROBLEM)
+    again = StudyEstimate(PROBLEM)
     again.restore({name: part.tolist() for name, part in state.items()})
-    assert str(again.answer().value) == str(knowledge.answer().value)
-    knowledge.add(release(discreet.Central(1, 1e-6), 500, 2))
+    assert str(again.answer().value) == str(estimate.answer().value)
+    estimate.add(release(discreet.Central(1, 1e-6), 500, 2))
     for name, part in state.items():
         np.testing.assert_array_equal(part, kept[name])
 
@@ -123,12 +123,12 @@ def test_noise_does_not_add_up_to_a_value_that_is_too_high():
     policy = DeterministicPolicy(np.zeros((4, 3), np.int64))
     true, found = evaluate(RIVER, policy), []
     for seed in range(60):
-        knowledge = Knowledge(PROBLEM)
-        knowledge.add(release(discreet.Central(1, 1e-6), 3_000, seed, policy))
-        values = PolicyValue(knowledge._sums, 4, PROBLEM.start)
+        estimate = StudyEstimate(PROBLEM)
+        estimate.add(release(discreet.Central(1, 1e-6), 3_000, seed, policy))
+        values = PolicyValue(estimate._sums, 4, PROBLEM.start)
         found.append(float(values.step(3, np.zeros(3), cut=False)[0][0, 0]))
     reward = RIVER.rewards[3, 0, 0]
     assert abs(np.mean(found) - reward) < 5 * np.std(found) / np.sqrt(60)
     assert min(found) < 0 < max(found) or reward > 0.05
-    assert knowledge.answer(policy).policy is policy
-    assert knowledge.answer(policy).value.low <= true
+    assert estimate.answer(policy).policy is policy
+    assert estimate.answer(policy).value.low <= true
