@@ -52,8 +52,8 @@ _ONE_SHOT = (
     Mutant(
         "laplace-add-remove",
         "sensitivity of add/remove instead of replace-one",
-        "return Laplace(laplace_scale(sensitivity.l1, trust.epsilon))",
-        "return Laplace(laplace_scale(sensitivity.l1 // 2, trust.epsilon))",
+        "    scale = laplace_scale(sensitivity.l1, trust.epsilon)",
+        "    scale = laplace_scale(sensitivity.l1 // 2, trust.epsilon)",
         ("test_golden_laplace",),
     ),
     Mutant(
@@ -426,8 +426,8 @@ _LOCAL = (
     Mutant(
         "split-whole-epsilon-twice",
         "the bits of a split report are calibrated as if only one of them differed",
-        "return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)",
-        "return flip_probability(2 * trust.epsilon), promise(trust, trust.epsilon, 0.0)",
+        "return flip_probability(trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)",
+        "return flip_probability(2 * trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)",
         ("test_the_false_bit_delivers_epsilon_and_is_rounded_up",),
     ),
     Mutant(

@@ -33,9 +33,10 @@ every t > 0,
 
 with the exact moment generating function of the discrete noise (`privacy.mechanisms.noise`):
 Laplace ln E[e^(tX)] = -ln(1 - sinh²(t/2)/sinh²(1/(2b))), Gaussian at most t²·sigma²/2; bounded
-noise and randomised response by their own laws. So c1 = c2 = c4 = c(k); and because the S noises
-of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for the others c3 = S·c4). For the
-Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, as in the paper's Table 1.
+noise and randomised response by their own distributions. So c1 = c2 = c4 = c(k); and because the S
+noises of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for the others c3 = S·c4).
+For the Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, as in the paper's
+Table 1.
 
 Deviations: the H-th transition is counted as well (the state after the last step is observed);
 V is capped as printed, and ties (rare without a cap on Q) are broken at random.
@@ -46,7 +47,7 @@ Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``c
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -64,18 +65,7 @@ from discreet.learners.continual import (
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.mechanisms.base import ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
-
-
-class SummedNoise(Protocol):
-    """What is asked of the law of one user's noise: how far sums of it stay from zero."""
-
-    def bound(self, weights: Mapping[float, float], failure: float) -> float:
-        """Of a weighted sum: how many draws have which weight."""
-
-    def sum_bounds(self, terms: Ints, failure: float) -> Floats:
-        """Of plain sums of so many draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +148,8 @@ class LdpObi(StreamLearner):
     def _bounds(self, users: Ints) -> tuple[Ints, Floats, Floats]:
         scale, printed = self.settings.error_scale, self.settings.union == "printed"
         episodes = self.problem.episodes
-        if not printed and _law_of(self.mechanism) is None:
+        summed = self.mechanism.summed_noise()
+        if not printed and summed is None:
             times = np.unique(users)
             one = scale * self.error_bounds(times, self._failure(episodes))
             return times, one, self.problem.shape.states * one
@@ -168,35 +159,34 @@ class LdpObi(StreamLearner):
                 f"no bound is known beyond; plan a longer run."
             )
         if self._grid is None:
-            grid, one, many = self._each_with_its_own() if printed else self._all_at_once()
-            self._grid = grid, scale * one, scale * many
+            grid, states = _time_grid(episodes), self.problem.shape.states
+            if printed or summed is None:
+                one, many = self._each_with_its_own(grid)
+            else:
+                noise, copies = summed
+                failure = self._failure(episodes)
+                one = noise.sum_bounds(copies * grid, failure)
+                many = noise.sum_bounds(states * copies * grid, failure)
+            bounds = scale * np.append(0.0, one), scale * np.append(0.0, many)
+            self._grid = np.append(0, grid), *bounds
         return self._grid
 
     def _failure(self, episodes: float) -> float:
         return self.settings.failure / (episodes * self.mechanism.cells)
 
-    def _all_at_once(self) -> tuple[Ints, Floats, Floats]:
-        law, copies = cast(tuple[SummedNoise, int], _law_of(self.mechanism))
-        grid, failure = _time_grid(self.problem.episodes), self._failure(self.problem.episodes)
-        one = np.append(0.0, law.sum_bounds(copies * grid, failure))
-        many = np.append(0.0, law.sum_bounds(self.problem.shape.states * copies * grid, failure))
-        return np.append(0, grid), one, many
-
-    def _each_with_its_own(self) -> tuple[Ints, Floats, Floats]:
-        grid, states, found = _time_grid(self.problem.episodes), self.problem.shape.states, []
-        additive = _law_of(self.mechanism)
+    def _each_with_its_own(self, grid: Ints) -> Floats:
+        states, summed, found = self.problem.shape.states, self.mechanism.summed_noise(), []
         for users in grid:
             failure = self._failure(2 * math.pi**2 * (users + 1.0) ** 2 / 3)
-            if additive is None:
+            if summed is None:
                 one = self.mechanism.error_bound(int(users), failure)
                 found.append((one, states * one))
             else:
-                law, copies = additive
+                noise, copies = summed
                 terms = float(copies * users)
-                sums = [law.bound({1.0: n * terms}, failure) for n in (1, states)]
-                found.append((sums[0], sums[1]))
-        one, many = np.array([(0.0, 0.0), *found]).T
-        return np.append(0, grid), one, many
+                one, many = (noise.bound({1.0: n * terms}, failure) for n in (1, states))
+                found.append((one, many))
+        return np.array(found).T
 
     def coefficients(self, users: Ints) -> Floats:
         """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
@@ -213,12 +203,6 @@ class LdpObi(StreamLearner):
     def memory(self) -> Floats:
         """Q, and per (s, a) the bonus without the steps ahead."""
         return np.zeros((1, *self.problem.shape.visits))
-
-
-def _law_of(mechanism: ContinualMechanism) -> tuple[SummedNoise, int] | None:
-    noise = getattr(mechanism, "noise", None)
-    law, copies = getattr(noise, "distribution", None), getattr(noise, "copies", None)
-    return None if law is None or copies is None else (law, copies)
 
 
 def _time_grid(episodes: int) -> Ints:

@@ -1,4 +1,4 @@
-"""The promise: guarantees, noise, calibration, releases, post-processing, audit."""
+"""Privacy: guarantees, noise, calibration, releases, post-processing, audit."""
 
 from discreet._lazy import attach as _attach
 

@@ -1,9 +1,9 @@
-"""`Guarantee`: what is promised, to whom, against whom, under which assumptions.
+"""`Guarantee`: of what, to whom, against whom, under which assumptions.
 
 An epsilon is never printed without its notion, delta, unit and neighbouring relation, and never
-rounded to something smaller: `rounded_up` and `rounded_down` write every number that a promise
-consists of or rests on. What a promise may cost is rounded up; noise, and what others are allowed,
-is rounded down.
+rounded to something smaller: `rounded_up` and `rounded_down` write every number that a guarantee
+consists of or rests on. What a guarantee may cost is rounded up; noise, and what others are
+allowed, is rounded down.
 """
 
 import math
@@ -59,7 +59,7 @@ def shuffled(honest: float, noise: str) -> tuple[str, ...]:
 
 UNIT = "one user's whole episode"
 REHEARSED = "SIMULATED, protects nobody"
-"""What a rehearsal says wherever it prints a promise."""
+"""What a rehearsal says wherever it prints a guarantee."""
 NEIGHBOURS = "replace-one"
 
 
@@ -97,7 +97,7 @@ def odds(epsilon: float) -> str:
     factor = f"e^{rounded_up(epsilon)} < 10^{power}" if epsilon < 1e6 else "e^1000000 and more"
     return (
         f"epsilon = {rounded_up(epsilon)}: an observer's odds about one person may change by a "
-        f"factor of up to {factor}; that is hardly a promise. Usual values are 1 or a few."
+        f"factor of up to {factor}; that is hardly a guarantee. Usual values are 1 or a few."
     )
 
 
@@ -122,11 +122,11 @@ def _rounded(value: "float | Fraction", digits: int, rounding: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """An (epsilon, delta) promise with everything needed to read it.
+    """(epsilon, delta) with everything needed to read it.
 
     Attributes:
         notion: JDP, LDP, SDP or none.
-        epsilon: the delivered epsilon (``inf`` where nothing is promised).
+        epsilon: the delivered epsilon (``inf`` where there is none).
         delta: the delivered delta.
         assumptions: who is trusted, who must not collude, what users must not do.
         claimed: for printed constants that do not deliver what they claim, the claim as text.
@@ -163,16 +163,16 @@ class Guarantee:
         return asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}
 
     def stamped(self, *, secure: bool) -> "Guarantee":
-        """The same promise, marked by the sampler that drew the noise."""
+        """The same, marked by the sampler that drew the noise."""
         return replace(self, simulated=not secure)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal(Guarantee):
-    """The promise of a rehearsal: what the same thing with secure noise would promise."""
+    """Of a rehearsal: what the same thing with secure noise would guarantee."""
 
     def __str__(self) -> str:
-        """One line that nobody takes for a promise."""
+        """One line that nobody takes for a guarantee."""
         return f"{REHEARSED}: {Guarantee.__str__(self)}"
 
 
@@ -185,7 +185,7 @@ def said(guarantee: Guarantee) -> Guarantee:
 
 
 NO_GUARANTEE = Guarantee(notion="none", epsilon=math.inf, delta=0.0)
-"""What the non-private twin promises: nothing."""
+"""Of the non-private twin: nothing."""
 
 
 _BILLBOARD = "what all other users receive is computed from this release (billboard lemma)"

@@ -24,8 +24,8 @@ class PrivateCounts:
     """Noisy statistics: the only thing a learner ever sees of its users.
 
     Values are unbiased estimates of the raw counts (integers with integer noise, debiased where the
-    mechanism needs it). A statistic that the plan does not release is None. Statistics are given
-    and read dense, or as the rows that ``support`` marks (see `Counts`), whichever suits.
+    mechanism needs it). A statistic that the mechanism does not release is None. Statistics are
+    given and read dense, or as the rows that ``support`` marks (see `Counts`), whichever suits.
 
     Attributes:
         users: users behind the statistics (public).
@@ -38,7 +38,7 @@ class PrivateCounts:
         noise_variance: statistic -> variance of the noise on one of its released counters.
         support: ``bool[H, S, A]``, counters that the batch's public policy can touch; all others
             are exactly zero and carry no noise.
-        guarantee: what has been promised for this release.
+        guarantee: of this release.
         centred: ``row_rewards`` estimates sums of r - 1/2, which move less than sums of r when a
             user is replaced; R = C + N/2 with any measurement N of the visits.
         last_transitions: False if the rows of the last step hold no transitions (zeros without
@@ -157,7 +157,7 @@ def _as_dense(rows: FloatArray | None, support: BoolArray) -> FloatArray | None:
 class Debias:
     """The one function from released integers to unbiased estimates: ``scale·(integer - centre)``.
 
-    It depends on public facts only: the plan, the number of users, who reported which step.
+    It depends on public facts only: the mechanism, the number of users, who reported which step.
 
     Attributes:
         scale: what one unit of the released integers is worth.
@@ -196,7 +196,7 @@ def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, Int
 
 
 def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> None:
-    """Refuse counts whose sensitivity the plans do not cover: nothing is released.
+    """Refuse counts whose sensitivity mechanisms do not cover: nothing is released.
 
     No sum of well-formed episodes is refused, so a refusal says nothing about anybody's episode:
     it says that these are not such sums (another problem, a user counted twice, other rewards).

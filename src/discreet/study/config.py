@@ -36,7 +36,7 @@ COPIES = (
     "if a backup is restored and goes on, whoever is counted after it in both files is released "
     "twice, and the guarantee counts twice",
 )
-"""What a central stream assumes of its file (proof: `privacy.mechanisms.stored_tree`)."""
+"""What a central stream assumes of its file (proof: `privacy.mechanisms.tree`)."""
 CRASH = (
     "a tell that was cut short is dropped when the study is opened next: who copied the disk "
     "before that may see one release more of those people"

@@ -239,7 +239,7 @@ class StreamDriver(Driver):
     """One policy per user, one user after the other, and cumulative releases.
 
     What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes
-    of a tree that get noise when they open and when they close (`privacy.mechanisms.stored_tree`).
+    of a tree that get noise when they open and when they close (`privacy.mechanisms.tree`).
     Mechanisms with exact sums in their memory are refused.
     """
 

@@ -153,7 +153,7 @@ def keys_beside() -> Iterator[None]:
 
 
 class StudySeal:
-    """Seals a central stream's sums that are not released yet (`privacy.mechanisms.stored_tree`).
+    """Seals a central stream's sums that are not released yet (`privacy.mechanisms.tree`).
 
     They are written down encrypted (AES-256-GCM, a fresh nonce each time), so that copies of the
     study's file, its backups and what a crash leaves show no more than the releases do. The key at

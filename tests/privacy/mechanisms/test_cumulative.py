@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms.base import promise
+from discreet.privacy.mechanisms.base import guaranteed
 from discreet.privacy.mechanisms.noise import (
     Gaussian,
     IndependentNoise,
@@ -141,9 +141,9 @@ def test_reach_of_an_episode():
 
 
 def test_a_promise_speaks_the_notion_of_its_trust_model():
-    assert promise(Central(1), 1, 0).notion == "JDP"
-    assert promise(Local(1), 1, 0).notion == "LDP"
-    assert promise(Local(1), 1, 0).assumptions
+    assert guaranteed(Central(1), 1, 0).notion == "JDP"
+    assert guaranteed(Local(1), 1, 0).notion == "LDP"
+    assert guaranteed(Local(1), 1, 0).assumptions
 
 
 def test_values_lie_on_the_released_grid():

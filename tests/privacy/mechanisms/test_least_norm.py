@@ -7,15 +7,17 @@ import pytest
 
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._kernels import factored_prefix, honaker_prefix, weighted
-from discreet.privacy.mechanisms._least_norm import (
+from discreet.privacy.mechanisms.noise import Gaussian, Laplace
+from discreet.privacy.mechanisms.tree import (
     WEIGHT_BITS,
+    HonakerNoise,
+    PaddedTreeNoise,
     averaging,
     dyadic_weights,
     own_weights,
     padded_squares,
+    prefix_levels,
 )
-from discreet.privacy.mechanisms.noise import Gaussian, Laplace
-from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, prefix_levels
 from discreet.privacy.trust import Central
 from helpers.auditing import additive
 

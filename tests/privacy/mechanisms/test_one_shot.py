@@ -180,7 +180,7 @@ class TestBadInput:
         released = plan.release(counts(), sampler=sampler(), support=np.zeros(SHAPE.visits, bool))
         assert not released.visits.any()
 
-    def test_malformed_played(self):
+    def test_malformed_support(self):
         self.refused(counts(), "played", support=np.ones((2, 3), bool))
         self.refused(counts(), "played", support=np.ones(SHAPE.visits))
 

@@ -10,12 +10,12 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.losses import grid_delta
-from discreet.privacy.mechanisms._least_norm import own_weights
 from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,
     PaddedTreeNoise,
     TreeNoise,
+    own_weights,
     prefix_levels,
     tree_levels,
 )

@@ -1,7 +1,8 @@
 """Encoders of the library on the code of `discreet.device`: one code for trials and deployments.
 
-A device asks for its randomness by law (`Draws`); here a `Sampler` answers, so that simulations are
-seeded, audits list every outcome with its probability, and a study's secure sampler works as well.
+A device asks for its randomness by distribution (`Draws`); here a `Sampler` answers, so that
+simulations are seeded, audits list every outcome with its probability, and a study's secure sampler
+works as well.
 """
 
 import functools
@@ -55,7 +56,7 @@ class SamplerDraws:
         return drawn
 
     def noise(self, cells: int, weight: int, count: int) -> list[int]:
-        """From a table whose first entry is blank: a sampler without noise sends blanks."""
+        """From a table whose first entry is the dummy: a sampler without noise sends dummies."""
         if weight == WORD:
             return self.below(cells, count)
         drawn = self.sampler.table(_noise_table(cells, weight), count)
@@ -147,7 +148,7 @@ class DeviceEncoder(ABC, Generic[D]):
 
 
 class HistogramEncoder(DeviceEncoder[HistogramDevice]):
-    """Turns one episode into messages ``(class, cell)``, ``int64[messages, 2]``."""
+    """Turns one episode into messages ``(group, cell)``, ``int64[messages, 2]``."""
 
     kind = HistogramDevice
 
@@ -189,9 +190,9 @@ class HistogramEncoder(DeviceEncoder[HistogramDevice]):
         return Traffic(self.device.messages, self.device.messages * ENVELOPE)
 
     def rows(self, report: Report) -> IntArray:
-        """For every class one data cell and K noise cells."""
-        classes = np.repeat(np.arange(len(report)), [len(cells) for cells in report])
-        return np.stack([classes, np.concatenate(report)], axis=1).astype(np.int64)
+        """For every group one data cell and K noise cells."""
+        groups = np.repeat(np.arange(len(report)), [len(cells) for cells in report])
+        return np.stack([groups, np.concatenate(report)], axis=1).astype(np.int64)
 
 
 class LocalEncoder(DeviceEncoder[L]):

@@ -100,7 +100,7 @@ def factored_prefix(
     total: IntArray,
     out: IntArray,
 ) -> None:
-    """As `tree_prefix`, for the averaged tree in factored form (see `_least_norm.averaging`).
+    """As `tree_prefix`, for the averaged tree in factored form (see `tree.averaging`).
 
     The node that closes takes over ``weights[level, j]`` (in units of 2^-12) of the estimate of
     every node j that it replaces.

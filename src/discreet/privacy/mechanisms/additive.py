@@ -186,7 +186,13 @@ class AdditiveContinual(ContinualMechanism):
     @property
     def pooled_on_device(self) -> bool:
         """Devices sum their counters over steps before the noise."""
-        return self.stationary and getattr(self.noise, "copies", 1) == 1
+        summed = self.summed_noise()
+        return self.stationary and (summed is None or summed[1] == 1)
+
+    def summed_noise(self) -> tuple[NoiseDistribution, int] | None:
+        """Of independent noise."""
+        noise = self.noise
+        return (noise.distribution, noise.copies) if isinstance(noise, IndependentNoise) else None
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
         """What runs on every user's device."""

@@ -46,6 +46,7 @@ from discreet.privacy.statistics import (
 
 if TYPE_CHECKING:
     from discreet.privacy.accounting.routes import Route
+    from discreet.privacy.mechanisms.noise import NoiseDistribution
     from discreet.privacy.trust import PrivateTrust, TrustModel
 
 Draw = Callable[[int], Counts]
@@ -442,6 +443,10 @@ class ContinualMechanism(Mechanism):
         """`error_bound` after so many users each; after 1, 2, ..., ``episodes`` if not given."""
         return np.array([self.error_bound(int(k), failure) for k in self.times(users)])
 
+    def summed_noise(self) -> "tuple[NoiseDistribution, int] | None":
+        """What every user adds to a counter, and how many draws of it; None if noise is no sum."""
+        return None
+
     @abstractmethod
     def open(self, sampler: Sampler) -> "ContinualRelease":
         """Start a stream; a stream is used once."""
@@ -759,7 +764,7 @@ def unflatten(
     )
 
 
-def promise(trust: "PrivateTrust", epsilon: float, delta: float) -> Guarantee:
+def guaranteed(trust: "PrivateTrust", epsilon: float, delta: float) -> Guarantee:
     """The guarantee of a trust model's notion, with its assumptions."""
     return Guarantee(
         notion=trust.notion,
@@ -777,7 +782,7 @@ def delivered(trust: "PrivateTrust", source: str, epsilon: float, delta: float =
         warnings.warn(
             f"The constants of {source} claim {claim} but deliver epsilon={rounded_up(epsilon)}"
             + (f", delta={rounded_up(delta, 3)}" if delta else "")
-            + " under replace-one; use calibration='exact' for a promise that holds.",
+            + " under replace-one; use calibration='exact' for a guarantee that holds.",
             DiscreetWarning,
             stacklevel=4,
         )

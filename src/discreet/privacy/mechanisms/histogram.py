@@ -27,7 +27,7 @@ bit on the device; for every pair of bits the bound holds, hence for their mixtu
 of the others, and all other data, are a fixed histogram that the analyser may know: it is
 subtracted. What is left of the view is e_a + N or e_b + N, with N the histogram of T = m·K noise
 messages, multinomial with probability p = q/D on each cell. So the likelihood ratio at y is
-y_a/y_b, and `calibration.classes` knows its law exactly.
+y_a/y_b, and `accounting.histogram` knows its distribution exactly.
 
 (4) *All of them.* H classes for rewards and for visits, H for transitions, or H - 1 where nobody
 needs those of the last step: the losses add up. `classes_mean` is the least mean that delivers
@@ -121,8 +121,8 @@ class HistogramBatch(BatchMechanism):
     """One data cell among a few noise cells per class: kilobytes per user, exact noise.
 
     Attributes:
-        epsilon: promised.
-        delta: promised.
+        epsilon: guaranteed.
+        delta: guaranteed.
         moves: classes, in each of which one user moves a unit.
         mean: of the noise on one cell that honest users must add together.
         honest: fraction of users whose noise can be relied on.

@@ -39,7 +39,7 @@ from discreet.privacy.accounting.piles import worst_gaussian_delta
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Design
-from discreet.privacy.mechanisms.base import AuditSizes, delivered, promise
+from discreet.privacy.mechanisms.base import AuditSizes, delivered, guaranteed
 from discreet.privacy.mechanisms.noise import (
     Bounded,
     CumulativeNoise,
@@ -68,7 +68,7 @@ def laplace_noise(
         source = "paper 002 (Laplace)" if right else "papers 003 and 004 (local)"
         return Laplace(scale), delivered(trust, source, sensitivity.l1 / scale)
     noise = Laplace(laplace_scale(sensitivity.l1, trust.epsilon))
-    return noise, promise(trust, trust.epsilon, 0.0)
+    return noise, guaranteed(trust, trust.epsilon, 0.0)
 
 
 def gaussian_noise(
@@ -81,7 +81,7 @@ def gaussian_noise(
         delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=sensitivity.pile)
         return Gaussian(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
     sigma = discrete_gaussian_sigma(sensitivity.cells, epsilon, trust.delta, pile=sensitivity.pile)
-    return Gaussian(sigma), promise(trust, epsilon, trust.delta)
+    return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
 
 
 def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
@@ -103,7 +103,7 @@ def bounded_noise(
     """The least radius whose exact composition delivers (epsilon, delta)."""
     need_delta(trust.delta, "Bounded noise")
     noise = Bounded(bounded_radius(sensitivity.units, float(trust.epsilon), float(trust.delta)))
-    return noise, promise(trust, trust.epsilon, trust.delta)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta)
 
 
 @lru_cache(maxsize=256)

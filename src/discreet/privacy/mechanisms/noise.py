@@ -726,7 +726,7 @@ class NoCumulativeNoise(CumulativeNoise):
         return np.zeros((rows, state[0].size))
 
     def stored(self) -> "CumulativeNoise":
-        """Nothing is promised: exact sums may be stored."""
+        """Nothing is guaranteed: exact sums may be stored."""
         return self
 
     def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
@@ -734,7 +734,7 @@ class NoCumulativeNoise(CumulativeNoise):
 
 
 class _ExactSums:
-    """Exact sums, for those who promise nothing."""
+    """Exact sums, for those who guarantee nothing."""
 
     sealed = False
 

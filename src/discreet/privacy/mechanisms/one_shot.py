@@ -32,7 +32,7 @@ from discreet.privacy.accounting.closed_forms import laplace_scale
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedOnce
-from discreet.privacy.mechanisms.base import AuditSizes, promise
+from discreet.privacy.mechanisms.base import AuditSizes, guaranteed
 from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.sensitivity import Sensitivity
 
@@ -48,12 +48,13 @@ def gaussian_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Gau
     sigma = discrete_gaussian_sigma(
         moved, trust.epsilon, trust.delta, pile=sensitivity.pile, singles=singles
     )
-    return Gaussian(sigma), promise(trust, trust.epsilon, trust.delta)
+    return Gaussian(sigma), guaranteed(trust, trust.epsilon, trust.delta)
 
 
 def laplace_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Laplace, Guarantee]:
     """Scale L1/epsilon; a requested delta is not used."""
-    return Laplace(laplace_scale(sensitivity.l1, trust.epsilon)), promise(trust, trust.epsilon, 0.0)
+    scale = laplace_scale(sensitivity.l1, trust.epsilon)
+    return Laplace(scale), guaranteed(trust, trust.epsilon, 0.0)
 
 
 gaussian = AddedOnce(gaussian_noise, audit=_SIZES)

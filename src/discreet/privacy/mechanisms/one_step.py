@@ -42,15 +42,15 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._devices import OneStepEncoder
-from discreet.privacy.mechanisms._responses import (
+from discreet.privacy.mechanisms.additive import check_reports
+from discreet.privacy.mechanisms.base import Certified, Draw, batch_release, guaranteed
+from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
+from discreet.privacy.mechanisms.randomized_response import (
     LISTED,
     ResponseBatch,
     ResponseMechanism,
     ResponseRelease,
 )
-from discreet.privacy.mechanisms.additive import check_reports
-from discreet.privacy.mechanisms.base import Certified, Draw, batch_release, promise
-from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
@@ -67,7 +67,7 @@ def false_bit(
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
     Sensitivity.of(shape.horizon, statistics)  # refuses unknown statistics
-    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
+    return flip_probability(trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)
 
 
 def category_count(shape: Shape) -> int:

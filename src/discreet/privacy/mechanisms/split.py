@@ -39,10 +39,10 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
-from discreet.privacy.mechanisms._responses import LISTED, ResponseBatch
 from discreet.privacy.mechanisms.additive import check_reports
 from discreet.privacy.mechanisms.base import Certified, Draw, Request, batch_release
 from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_report
+from discreet.privacy.mechanisms.randomized_response import LISTED, ResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import CENTRED

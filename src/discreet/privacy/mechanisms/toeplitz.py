@@ -54,15 +54,15 @@ zero-concentrated privacy, which discrete noise satisfies as it is.)
 
 **Simulated blocks** hand out decoded noise alone, which a compiled loop adds to true counts. That
 is the decoder's answer to C'·D·x + z, with C' of the unrounded series (b·c')_t = 1, whose columns
-are up to 2e-7 longer on coarse grids: D counts the longer of both, so that blocks keep the promise
-by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x + 1/2). That
-rounding commutes with adding integers (rounding half to even does not), and in exact arithmetic
-decode(C·D·x + z) is A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the law of the
-real release up to that error and one step of 2^-16 where the error crosses a boundary. Both
-summands are multiples of 2^-16 below 2^37, so their sum is exact in double precision: the low bits
-of a simulated release are those of the noise and tell nothing about the count, as in the real one.
-(The sigma of a value is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst time
-stay below 2^35; counts stay below 2^36, or the plan is refused.)
+are up to 2e-7 longer on coarse grids: D counts the longer of both, so that blocks keep the
+guaranteed by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x +
+1/2). That rounding commutes with adding integers (rounding half to even does not), and in exact
+arithmetic decode(C·D·x + z) is A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the
+law of the real release up to that error and one step of 2^-16 where the error crosses a boundary.
+Both summands are multiples of 2^-16 below 2^37, so their sum is exact in double precision: the low
+bits of a simulated release are those of the noise and tell nothing about the count, as in the real
+one. (The sigma of a value is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst
+time stay below 2^35; counts stay below 2^36, or the plan is refused.)
 """
 
 import hashlib
@@ -82,7 +82,7 @@ from discreet.privacy.accounting.closed_forms import gaussian_sigma
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedContinually
-from discreet.privacy.mechanisms.base import AuditSizes, Certified, promise
+from discreet.privacy.mechanisms.base import AuditSizes, Certified, guaranteed
 from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
     Gaussian,
@@ -517,7 +517,7 @@ def square_root(
     lost = grid_delta(steps, sensitivity.units * episodes, epsilon)
     sigma = grid_sigma(sensitivity.l2, epsilon, delta, lost=lost, most=delta / 100)
     noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
-    return noise, promise(trust, trust.epsilon, trust.delta)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta)
 
 
 toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))

@@ -30,7 +30,7 @@ release 0,0,1,0,1,2,3); here leaves count from 0.
 
 **Gaussian nodes of these two** are calibrated on what the releases reveal, not on all nodes:
 instead of L the squared distance of the worst user is 12.8 (Honaker) and 9.0 (padded) at L = 15
-(`_least_norm` has both recursions). Proof, for discrete noise and adaptive streams:
+(the recursions are below). Proof, for discrete noise and adaptive streams:
 
 * *Honaker.* All releases are functions of y = C·x + Y, one row per time, lower triangular, with C
   and Y on the grid 2^-bits: C because its entries are multiples of 2^-12, Y because it is discrete
@@ -41,9 +41,9 @@ instead of L the squared distance of the worst user is 12.8 (Honaker) and 9.0 (p
   With noise z + m·v instead of z, a stream in which user i is moved by m is matched release by
   release: later users see the same releases and answer alike, whatever m, which may depend on the
   past. So the loss is at most that of z against z + m·v, in which each coordinate is fresh given
-  the past. `_least_norm` finds v by the move b_t of the tree's part at each time t; rounding all
-  b_t to the grid (b_t = 1 stays where there is no padding) gives an exactly feasible v on it, as
-  node noise moves by differences of b and padding by 1 - b_t. It is longer by at most
+  the past. The recursion below finds v by the move b_t of the tree's part at each time t; rounding
+  all b_t to the grid (b_t = 1 stays where there is no padding) gives an exactly feasible v on it,
+  as node noise moves by differences of b and padding by 1 - b_t. It is longer by at most
   1.2·2^(L/2)·2^-bits, which is added.
 * *Discrete noise.* Continuous Gaussian noise rounded to the grid is post-processing of Gaussian
   noise, because all moves lie on the grid, and the analytic calibration holds for it. A discrete
@@ -64,10 +64,87 @@ values, bit for bit. Budget: standard deviations are below 2^49 steps (larger no
 that values beyond 2^60 are a matter of 2,000 of them, and products are split so that 62 bits
 suffice; whole numbers are released, exact in double precision up to 2^53. Roundings add 1/12 of
 variance at the end, and less than a thousandth before.
+
+**How far one user moves a Gaussian tree**, as an attacker who sees the releases only can tell. An
+attacker sees r = A·x + N·z, with A the prefix sums and z the noise of nodes and padding, and not
+the nodes themselves. Replacing user i by a unit move is the same as moving z by any v with
+N·v = A·e_i, so the privacy loss is at most that of z against z + v, and the shortest v counts.
+
+*Averaged* (Honaker). A release reveals, one per time, the estimates of the nodes that are
+left children (or at the top): right children are used through their parents only. Follow a revealed
+node n of level j down its right spine n, r(n), r(r(n)), ... to a leaf: own values enter with
+weights a_d = w_(j-d)·(1-w_j)···(1-w_(j-d+1)), and what hangs off the spine to the left is revealed
+already. Spines of different revealed nodes are disjoint. So all that is revealed is, per node n,
+
+    y_n = sum over users of c_d·x + Y_n,   c_d = a_0 + ... + a_d = 1 - h_d,   c_j = 1,
+
+where d is the depth at which the user leaves the spine to the left, h_d = (1-w_j)···(1-w_(j-d)),
+and Y_n is *one* Gaussian of variance V_j = a_0² + ... + a_j², independent of all others; and the
+estimate of n is y_n + sum of h_d·(estimate of the node that hangs off at depth d). This is a
+factorisation with one row per time, lower triangular: the mechanism draws the Y_n directly. For
+*every* table h the estimates are exactly unbiased, so h is rounded to multiples of 2^-12. A user's
+squared distance is the sum over the revealed nodes that hold the user of c_d²/V_j; the worst user
+is found by going down the levels (a right-left-right path: 0.844 per level, not 1).
+
+*Padded* (i.i.d.-shaped). Take v that moves no noise drawn before user i's turn. Write b for
+the move of the tree's part of a release; its padding, of variance q, must move by 1 - b. Blocks
+after the user that start from a part moved by b cost I·(1-b)², where I is the information that
+their releases have about where they start: a block of level j whose start has u paddings has
+
+    I(j, u) = I(j-1, u) + G(j, u),   G = J/(1+J),   J(j, u) = I(j-1, u-1) + 1/(u-1):
+
+its first half, and through one unit of node noise its second half and the release in between. When
+the user leaves a block of level j to the left, all that comes after costs J·(1-b)² + b², at least
+G(j, u); when to the right, nothing before it has moved. So C(j, u), the worst user of a block, is
+the larger of C(j-1, u) + G(j, u) and C(j-1, u-1). From four levels on this equals the shortest v of
+all (the worst user is the first one, before whom there is no noise).
+
+**A tree on a disk** (`StoredTree`), where it is copied, restored and left by crashes. A running
+tree keeps the exact sums of all users beside its noise: whoever reads its memory reads raw data.
+Here every node gets noise twice, and what is open is sealed.
+
+* When a node *opens*, before its first user, it gets a draw A (Dwork, Naor, Pitassi and Rothblum
+  2010, pan-privacy). What is kept of an open node is A plus the users so far; no exact sum is kept.
+* When it *closes*, after its last user, it gets a second, independent draw B of the same noise
+  distribution, each as wide as the tree's calibration asks for. Only closed nodes are released:
+  after k users the sum of the nodes of the binary digits of k.
+* Open nodes are written down *sealed*: encrypted under a key that is kept elsewhere, with a fresh
+  nonce each time (`Seal`).
+
+The price is twice the variance of a tree in memory, and it is part of the calibrated noise
+(`TreeNoise.stored`): every width, forecast and table counts both draws.
+
+*Proof.* The tree's calibration pays for one draw on each of the at most L nodes, one per level,
+in which a user lies, whatever the users after her do in response. Fix a user i.
+
+1. *Releases, and any number of files without the key.* They show closed nodes only, sum + A + B:
+   a function of sum + B. Files show nodes that no release uses (right children); they are among
+   the L nodes of a user that the calibration pays for. The sealed rest has a constant length and
+   tells nothing to whoever cannot break the cipher.
+2. *One file and the key, seen at any time t, and all releases before and after.* A node of i that
+   was open at t shows V = A + (users up to t) and later V + (users after t) + B. If i came before
+   t, all of this is a function of V, of later users and of B: one draw, A, stands before i. If i
+   came after t, V does not depend on i, and what is added to it, (users after t) + B, has one
+   draw, B. Other nodes show closed values only. So one draw stands before i on every node, whenever
+   t is chosen and by whom.
+3. *A file that is restored and goes on, so that several branches follow one state V.* Each branch
+   closes the node with a draw B of its own. Whoever was counted before the first fork is covered by
+   V as in 2, however many branches there are and although all of them are released. Whoever is
+   counted later is covered by the draw B of that branch: once for each branch that counts her.
+4. *Two files and the key.* A file with a log beside it, as a crash leaves it and as there is for a
+   moment at every change, is two files: one without the log, one with it. V at two times differs by
+   the exact sum of the users in between: they are not protected. No tree with so little noise could
+   do it: what is kept between two users must stay useful, and fresh noise at every step would add
+   up to that of the local model.
+
+Three simpler designs fail. Noise at the release alone leaves exact sums in the file. Fresh noise in
+every release of a node averages out. Noise derived from a key is no better: a stored noisy sum can
+be subtracted without the key, and a stored exact sum is raw data.
 """
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -76,18 +153,11 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, NumberArray
-from discreet.errors import CalibrationError, UnsupportedError
+from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.privacy.accounting.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._least_norm import (
-    WEIGHT_BITS,
-    averaging,
-    dyadic_weights,
-    own_weights,
-    padded_squares,
-)
 from discreet.privacy.mechanisms.additive import AddedContinually
 from discreet.privacy.mechanisms.base import (
     AuditSizes,
@@ -95,7 +165,7 @@ from discreet.privacy.mechanisms.base import (
     Seal,
     StoredRelease,
     delivered,
-    promise,
+    guaranteed,
 )
 from discreet.privacy.mechanisms.noise import (
     CHERNOFF_GRID,
@@ -140,7 +210,7 @@ def prefix_levels(episode: int, levels: int) -> list[int]:
 class TreeNoise(CumulativeNoise):
     """Prefix sums of tree nodes, each with ``draws`` independent draws.
 
-    One draw is what the guarantee needs; a tree on a disk has two (`stored_tree`).
+    One draw is what the guarantee needs; a tree on a disk has two (`StoredTree`).
     """
 
     distribution: NoiseDistribution
@@ -235,14 +305,204 @@ class TreeNoise(CumulativeNoise):
 
     def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
         """A tree that keeps nothing exact."""
-        from discreet.privacy.mechanisms.stored_tree import StoredTree
-
         return StoredTree(self, cells, sampler, seal)
 
 
 @lru_cache(maxsize=4096)
 def _sum_bound(distribution: NoiseDistribution, terms: int, failure: float) -> float:
     return distribution.bound({1.0: float(terms)}, failure)
+
+
+class StoredTree:
+    """One running tree.
+
+    Attributes:
+        users: added so far.
+        open: ``int64[L, cells]``, draw A plus the users so far of the node that is open per level.
+        closed: ``int64[L, cells]``, the node that closed last per level (of the top level: all).
+    """
+
+    def __init__(
+        self, noise: TreeNoise, cells: int, sampler: Sampler, seal: Seal | None = None
+    ) -> None:
+        """Without a seal, as in rehearsals, open nodes are written down as they are."""
+        if type(noise) is not TreeNoise or noise.draws != 2:
+            raise UnsupportedError(
+                f"Expected a tree of two draws per node, got {noise}; pass mechanism.stored()."
+            )
+        self._noise, self._sampler, self._seal, self._cells = noise, sampler, seal, cells
+        self.sealed = seal is not None
+        self.users = 0
+        self._open: IntArray | None = None
+        self._written: bytes | None = None
+        self.closed: IntArray = np.zeros((noise.levels, cells), np.int64)
+
+    @property
+    def open(self) -> IntArray:
+        """Drawn or unsealed when it is first needed: who only reads a study needs no key."""
+        if self._open is None:
+            shape = self.closed.shape
+            if self._written is None:
+                self._open = self._noise.distribution.draw(self._sampler, shape)
+            else:
+                content = self._seal.open(self._written) if self._seal else self._written
+                self._open = np.frombuffer(content, "<i8").astype(np.int64).reshape(shape)
+        return self._open
+
+    def add(self, vector: IntArray) -> None:
+        """Take one user's counters."""
+        noise = self._noise
+        if self.users == noise.episodes:
+            raise InvalidInputError(
+                f"Expected at most {noise.episodes} users in this stream; its guarantee covers no "
+                f"more."
+            )
+        self.open[:] += vector
+        self.users += 1
+        for level in range(noise.levels):
+            if self.users % (1 << level) == 0:
+                self._close(level)
+
+    def _close(self, level: int) -> None:
+        noise, size = self._noise.distribution, (self._cells,)
+        again = level == self._noise.levels - 1  # at the end of a full tree both halves count
+        before = self.closed[level] if again else 0
+        self.closed[level] = before + self.open[level] + noise.draw(self._sampler, size)
+        self.open[level] = noise.draw(self._sampler, size)
+
+    def release(self) -> IntArray:
+        """What is public now: the noisy sums of all users so far."""
+        used = set(prefix_levels(self.users, self._noise.levels)) if self.users else set()
+        total: IntArray = self.closed[sorted(used)].sum(axis=0)
+        return total
+
+    def state(self) -> dict[str, NumberArray]:
+        """Everything needed to go on: what was released, and the sealed rest."""
+        written = self._written
+        if self._open is not None or written is None:
+            content = self.open.astype("<i8").tobytes()
+            written = self._seal.close(content) if self._seal else content
+        return {"open": np.frombuffer(written, np.uint8), "closed": self.closed}
+
+    def restore(self, state: Mapping[str, NumberArray], users: int) -> None:
+        """Go on from `state`."""
+        self.users, self._open = users, None
+        self._written = np.array(state["open"], np.uint8).tobytes()
+        self.closed = np.array(state["closed"], np.int64).reshape(self.closed.shape)
+
+
+WEIGHT_BITS = 12
+"""Averaging weights are multiples of 2^-12."""
+
+
+def own_weights(levels: int) -> FloatArray:
+    """Inverse-variance weight of a node's own value, by level: v_j = 1/(1 + 1/(2 v_(j-1))).
+
+    >>> own_weights(3).round(4).tolist()
+    [1.0, 0.6667, 0.5714]
+    """
+    powers = np.exp2(np.arange(levels))
+    weights: FloatArray = powers / (2 * powers - 1)
+    return weights
+
+
+def dyadic_weights(levels: int) -> IntArray:
+    """`own_weights` in units of 2^-12."""
+    return np.asarray(np.rint(np.ldexp(own_weights(levels), WEIGHT_BITS)), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Averaging:
+    """The averaged tree in factored form, for nodes of unit variance.
+
+    Attributes:
+        weights: ``int64[level, child level]``: h in units of 2^-12, by the level of the node and of
+            the node that hangs off its spine.
+        spreads: standard deviation of Y_n by level.
+        variances: variance of a node's estimate by level.
+        squares: squared distance of the worst user.
+    """
+
+    weights: IntArray
+    spreads: FloatArray
+    variances: FloatArray
+    squares: float
+
+
+@lru_cache(maxsize=64)
+def averaging(levels: int) -> Averaging:
+    """Honaker's weights for a tree of ``levels`` levels.
+
+    >>> round(averaging(15).squares, 2)  # instead of 15
+    12.84
+    """
+    own = own_weights(levels)
+    weights = np.zeros((levels, levels), np.int64)
+    spreads = np.ones(levels)
+    for top in range(levels):
+        left = np.cumprod(1 - own[top:0:-1])  # h_0 .. h_(top-1)
+        parts = own[top::-1] * np.concatenate([[1.0], left])
+        spreads[top] = math.sqrt(float(parts @ parts))
+        weights[top, :top] = np.rint(np.ldexp(left[::-1], WEIGHT_BITS))
+    variances = np.zeros(levels)
+    for top in range(levels):
+        below = np.ldexp(weights[top, :top].astype(np.float64), -WEIGHT_BITS) ** 2
+        variances[top] = spreads[top] ** 2 + float(below @ variances[:top])
+    return Averaging(weights, spreads, variances, _worst_path(weights, spreads))
+
+
+def _worst_path(weights: IntArray, spreads: FloatArray) -> float:
+    """The largest sum of (c_d/spread)² over the revealed nodes that hold one user."""
+    best = [0.0]  # best[j + 1]: of a subtree of level j
+    for top in range(len(spreads)):
+        moved = 1 - np.ldexp(weights[top].astype(np.float64), -WEIGHT_BITS)
+        options = [1 / spreads[top] ** 2]  # down the whole spine
+        for child in range(top):
+            options.append((moved[child] / spreads[top]) ** 2 + best[child + 1])
+        best.append(float(max(options)))
+    return best[-1] * (1 + 1e-12)
+
+
+@lru_cache(maxsize=64)
+def padded_squares(levels: int, padded: int) -> float:
+    """Squared distance of the worst user of a padded tree, for nodes of unit variance.
+
+    >>> round(padded_squares(15, 15), 2)  # instead of 15
+    9.05
+    """
+    last = 1 / (padded - 1) if padded > 1 else 0.0  # the last release of a full tree
+    left = _cost(levels - 1, padded) + _through(_after(levels, padded) + last)
+    right = _cost(levels - 1, padded - 1) + last if padded > 1 else 0.0
+    return max(left, right) * (1 + 1e-12)
+
+
+@lru_cache(maxsize=4096)
+def _information(level: int, paddings: int) -> float:
+    """I(j, u)."""
+    if level == 0:
+        return 0.0
+    return _information(level - 1, paddings) + _through(_after(level, paddings))
+
+
+def _after(level: int, paddings: int) -> float:
+    """J(j, u); infinite if the release in between has no padding."""
+    if paddings == 1:
+        return math.inf
+    return _information(level - 1, paddings - 1) + 1 / (paddings - 1)
+
+
+def _through(information: float) -> float:
+    """What is left of it behind one unit of node noise."""
+    return 1.0 if math.isinf(information) else information / (1 + information)
+
+
+@lru_cache(maxsize=4096)
+def _cost(level: int, paddings: int) -> float:
+    """C(j, u)."""
+    if level == 0:
+        return 0.0
+    left = _cost(level - 1, paddings) + _through(_after(level, paddings))
+    return max(left, _cost(level - 1, paddings - 1))
 
 
 _GRIDS = (16, 24, 32)
@@ -501,7 +761,7 @@ def laplace_nodes(
         guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
     else:
         scale = laplace_scale(moved, trust.epsilon)
-        guarantee = promise(trust, trust.epsilon, 0.0)
+        guarantee = guaranteed(trust, trust.epsilon, 0.0)
     return kind(episodes=episodes, distribution=Laplace(scale)), guarantee
 
 
@@ -510,7 +770,7 @@ def gaussian_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: in
     moved = sensitivity.cells * tree_levels(episodes)
     sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=sensitivity.pile)
     noise = TreeNoise(episodes=episodes, distribution=Gaussian(sigma))
-    return noise, promise(trust, trust.epsilon, trust.delta)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta)
 
 
 def _mixed_nodes(
@@ -528,7 +788,7 @@ def _mixed_nodes(
             break
     sigma = grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
     noise = kind(episodes=episodes, distribution=Gaussian(sigma), bits=bits)
-    return noise, promise(trust, epsilon, delta)
+    return noise, guaranteed(trust, epsilon, delta)
 
 
 def averaged_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
