@@ -181,8 +181,8 @@ class TestBadInput:
         assert not released.visits.any()
 
     def test_malformed_support(self):
-        self.refused(counts(), "played", support=np.ones((2, 3), bool))
-        self.refused(counts(), "played", support=np.ones(SHAPE.visits))
+        self.refused(counts(), "support", support=np.ones((2, 3), bool))
+        self.refused(counts(), "support", support=np.ones(SHAPE.visits))
 
     def test_simulated_users(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
