@@ -955,8 +955,8 @@ _FRESH = (
     Mutant(
         "fit-nearer-of-two",
         "a fit draws twice and keeps the release that is nearer to the data",
-        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
-        "twice = [plan.release(counts, sampler=randomness.sampler, support=slots.support) "
+        "return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "twice = [mechanism.release(counts, sampler=randomness.sampler, support=slots.support) "
         "for _ in range(2)]\n"
         "    return min(\n"
         "        twice, key=lambda r: np.abs(r.row_transitions - "
@@ -970,16 +970,16 @@ _FRESH = (
     Mutant(
         "fit-second-of-two",
         "a fit draws twice, and nobody can say why it kept the second",
-        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
-        "plan.release(counts, sampler=randomness.sampler, support=slots.support)\n"
-        "    return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "mechanism.release(counts, sampler=randomness.sampler, support=slots.support)\n"
+        "    return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)",
         ("test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",),
     ),
     Mutant(
         "low-bits-of-fit",
         "1e-13 of the data in the release of a fit",
-        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
-        "found = plan.release(counts, sampler=randomness.sampler, support=slots.support)\n"
+        "return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "found = mechanism.release(counts, sampler=randomness.sampler, support=slots.support)\n"
         "    leaked = 1e-13 * counts.at(slots.support).row_rewards\n"
         '    object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
         "    return found",
@@ -1439,16 +1439,16 @@ _FIT = (
     Mutant(
         "fit-rewards-uncalibrated",
         "rewards ride on the noise of transitions alone",
-        "    plan = _plan(trust, slots.shape, statistics)\n",
-        "    plan = _plan(trust, slots.shape, statistics[:1])\n"
-        '    object.__setattr__(plan, "statistics", statistics)\n',
+        "    mechanism = _calibrated(trust, slots.shape, statistics)\n",
+        "    mechanism = _calibrated(trust, slots.shape, statistics[:1])\n"
+        '    object.__setattr__(mechanism, "statistics", statistics)\n',
         ("test_the_noise_is_that_of_the_plan_for_this_trust",),
     ),
     Mutant(
         "fit-rows-from-data",
         "only rows that somebody visited are released",
-        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
-        "return plan.release(counts, sampler=randomness.sampler, support=counts.visits > 0)",
+        "return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "return mechanism.release(counts, sampler=randomness.sampler, support=counts.visits > 0)",
         ("test_every_declared_counter_has_noise_whether_somebody_was_there_or_not",),
     ),
     Mutant(
