@@ -122,10 +122,10 @@ def test_secure_noise_is_drawn_when_it_is_needed_and_not_before():
 
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_reach_counts_units_piles_and_cells(units, pile):
-    reach = Sensitivity(units=units, pile=pile)
-    assert reach.l1 == units
-    assert (reach.cells - 1) * pile < units <= reach.cells * pile
-    assert reach.l2**2 == pytest.approx(units * pile)
+    sensitivity = Sensitivity(units=units, pile=pile)
+    assert sensitivity.l1 == units
+    assert (sensitivity.cells - 1) * pile < units <= sensitivity.cells * pile
+    assert sensitivity.l2**2 == pytest.approx(units * pile)
 
 
 def test_reach_of_an_episode():

@@ -11,7 +11,7 @@ from discreet.privacy import audit, check_mechanism
 from discreet.privacy.accounting.closed_forms import laplace_scale
 from discreet.privacy.mechanisms import registry
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce
-from discreet.privacy.mechanisms.base import AuditSizes, promise
+from discreet.privacy.mechanisms.base import AuditSizes, guaranteed
 from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
@@ -21,16 +21,18 @@ from helpers.studies import RIVER, advance, begin
 SHAPE = Shape(states=2, actions=2, horizon=2)
 
 
-def twice(trust, reach):
+def twice(trust, sensitivity):
     """Twice the noise that epsilon asks for."""
-    return Laplace(2 * laplace_scale(reach.l1, trust.epsilon)), promise(trust, trust.epsilon, 0.0)
+    return Laplace(2 * laplace_scale(sensitivity.l1, trust.epsilon)), guaranteed(
+        trust, trust.epsilon, 0.0
+    )
 
 
-def twice_in_a_tree(trust, reach, episodes):
+def twice_in_a_tree(trust, sensitivity, episodes):
     """The same on the nodes of a tree."""
-    scale = 2 * laplace_scale(reach.l1 * tree_levels(episodes), trust.epsilon)
+    scale = 2 * laplace_scale(sensitivity.l1 * tree_levels(episodes), trust.epsilon)
     noise = TreeNoise(episodes=episodes, distribution=Laplace(scale))
-    return noise, promise(trust, trust.epsilon, 0.0)
+    return noise, guaranteed(trust, trust.epsilon, 0.0)
 
 
 class Coins(RandomizedResponseBatch):

@@ -137,10 +137,10 @@ def test_a_calibration_is_exact_or_of_one_of_the_five():
 
 def test_printed_dense_losses():
     """004, full information: 4H + XA units on a scale for 3H (no singleton layer here: 4.0)."""
-    reach = Sensitivity(units=4 * 6 + 4 * 6 * 2, horizon=6)
+    sensitivity = Sensitivity(units=4 * 6 + 4 * 6 * 2, horizon=6)
     trust = Local(0.5, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning):
-        plan = vector_stream(trust, {"counts": 9, "losses": 48}, reach, episodes=5)
+        plan = vector_stream(trust, {"counts": 9, "losses": 48}, sensitivity, episodes=5)
     assert plan.guarantee.epsilon == pytest.approx(4.0 * 0.5)
 
 
