@@ -118,14 +118,8 @@ def designed_policy(
     """The policy whose visits cover, in a model, every (h, s, a) that some policy can visit.
 
     The coverage design of policy elimination over all policies, played as the one Markov policy
-    with its occupancies; random actions where the model never is.
-
-    Args:
-        problem: public facts.
-        chances: ``[H, S, A, S]``, transitions of the model.
-        initial: ``[S]``, distribution of the first state.
-        least: what no policy visits with at least this probability is not covered.
-        rng: breaks ties.
+    with its occupancies; random actions where the model never is. What no policy visits with at
+    least the probability ``least`` is not covered.
     """
     nothing = np.zeros(problem.shape.visits)
     order = shuffled_actions(problem, rng)

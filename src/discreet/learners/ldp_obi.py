@@ -227,12 +227,8 @@ def bonus_rows(
 ) -> Floats:
     """Coefficients before each release: see `LdpObi.coefficients`.
 
-    Args:
-        counts: of users released before; quick if in order.
-        bounds: times in order, none before the last of ``counts``; c and c3 up to each.
-        states: S.
-        factor: what k³ is multiplied with in the logarithm.
-        scales: alpha, and the multipliers of bonus and privacy.
+    ``counts`` of users are quick if in order; ``bounds`` are times in order, none before the last
+    of them, with c and c3 up to each; ``factor`` multiplies k³ in the logarithm.
     """
     grid, one, many = bounds
     alpha, bonus, privacy = scales

@@ -325,11 +325,7 @@ def reward_scores(
 ) -> None:
     """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards.
 
-    Args:
-        gains: of every step.
-        lost: ``[H, S, A]``, by how much sums may be off because visits are missing behind them.
-        reward_share: how much of the variance of visits is in that of rewards.
-        out: to be filled.
+    Sums may be off by ``lost[H, S, A]`` because visits are missing behind them.
     """
     layers, states, actions = gains.shape[:3]
     counts, sums = np.empty((1, layers)), np.empty((COLUMNS, layers))

@@ -57,11 +57,9 @@ class Settings:
 
     @classmethod
     def choose(cls, given: Mapping[str, object], *, learner: str = "") -> Self:
-        """Settings from keywords or from a TOML table; an unknown name gets a suggestion.
+        """Settings from keywords or from a TOML table, whose lists stand for tuples.
 
-        Args:
-            given: setting -> value; lists stand for tuples.
-            learner: its name, for the message.
+        An unknown name gets a suggestion; the message names the ``learner``.
         """
         owner = f" of {learner!r}" if learner else ""
         check_names(f"setting{owner}", given, [item.name for item in fields(cls)])

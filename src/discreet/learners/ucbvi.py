@@ -195,6 +195,11 @@ class ValidOptimist(Optimist):
         """E after that many users: what the noise on a counter stays below, times four."""
         return np.zeros(len(users))
 
+    def sizes(self, factor: int) -> tuple[int, int, int, float]:
+        """H, S, A and the logarithm of the bonus."""
+        shape = self.problem.shape
+        return shape.horizon, shape.states, shape.actions, self.log(factor)
+
     def model(self, counts: PrivateCounts) -> Model:
         """Estimates from post-processed counts; nothing is known where no one has been."""
         transitions, visits, sums = three_statistics(counts)
@@ -247,7 +252,7 @@ class Ucbvi(ValidOptimist):
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Bonus 1 or bonus 2, term by term."""
-        H, S, A, log = self._sizes()
+        H, S, A, log = self.sizes(5)
         terms = self.settings.terms
         n = model.visits[model.step(h)]
         total = np.zeros_like(n)
@@ -267,7 +272,7 @@ class Ucbvi(ValidOptimist):
             return np.where(n > 0, self.settings.bonus_scale * total, np.inf)
 
     def coefficients(self, users: Ints) -> Floats:
-        H, S, A, log = self._sizes()
+        H, S, A, log = self.sizes(5)
         scale, terms = self.settings.bonus_scale, self.settings.terms
         if self.settings.bonus == "hoeffding":
             return self.table(users, root=scale * 7 * H * log)
@@ -279,10 +284,6 @@ class Ucbvi(ValidOptimist):
             correction=scale**2 * 8 * ("correction" in terms),
             near=100**2 * H**3 * S**2 * A * log**2,
         )
-
-    def _sizes(self) -> tuple[int, int, int, float]:
-        shape = self.problem.shape
-        return shape.horizon, shape.states, shape.actions, self.log(5)
 
 
 DpUcbviTerm = Literal["variance", "reward", "privacy", "correction"]
@@ -323,7 +324,7 @@ class DpUcbvi(ValidOptimist):
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Equation 31, term by term."""
-        H, S, A, iota = self._sizes()
+        H, S, A, iota = self.sizes(30 * self.problem.shape.horizon)
         E = float(self.errors(np.array([users]))[0])
         terms, scale = self.settings.terms, self.settings.bonus_scale
         n = model.visits[model.step(h)]
@@ -344,7 +345,7 @@ class DpUcbvi(ValidOptimist):
             return np.where(n > 0, total, np.inf)
 
     def coefficients(self, users: Ints) -> Floats:
-        H, S, A, iota = self._sizes()
+        H, S, A, iota = self.sizes(30 * self.problem.shape.horizon)
         E = self.errors(users)
         terms, scale = self.settings.terms, self.settings.bonus_scale
         return self.table(
@@ -360,10 +361,6 @@ class DpUcbvi(ValidOptimist):
             near=1000**2 * H**3 * S * A * iota**2,
             near2=1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2),
         )
-
-    def _sizes(self) -> tuple[int, int, int, float]:
-        shape = self.problem.shape
-        return shape.horizon, shape.states, shape.actions, self.log(30 * shape.horizon)
 
 
 SPECS = by_name(

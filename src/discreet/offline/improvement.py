@@ -208,12 +208,9 @@ class Evidence(NamedTuple):
 
 
 def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool) -> Evidence:
-    """The evidence of one release.
+    """The evidence of one release in slots; ``known_rewards[H, S, K]`` are NaN where not public.
 
-    Args:
-        counts: the release, in slots.
-        known_rewards: ``[H, S, K]``, the mean reward where it is public, NaN elsewhere.
-        keep_last: whether transitions of the last step mean next states (see `release`).
+    ``keep_last``: transitions of the last step mean next states (see `release`).
     """
     support, variance = counts.support, counts.noise_variance
     noise, rows = variance["transitions"], np.nonzero(support)
@@ -543,14 +540,7 @@ class Improvement(NamedTuple):
 def improve(
     evidence: Evidence, allowed: BoolArray, known_rewards: FloatArray, width: float
 ) -> Improvement:
-    """Plan backward.
-
-    Args:
-        evidence: of the release; slots pooled over steps or not.
-        allowed: ``bool[H, S, K]``, slots that may be recommended.
-        known_rewards: ``[H, S, K]``, the mean reward where it is public, NaN elsewhere.
-        width: standard deviations of pessimism.
-    """
+    """Plan backward; only slots that are ``allowed[H, S, K]`` are recommended."""
     horizon, states, _ = evidence.support.shape
     slots = np.full((horizon, states), OTHER, np.int64)
     gain, values = np.zeros((horizon + 1, states)), np.zeros((horizon + 1, states))

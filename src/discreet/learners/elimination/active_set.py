@@ -120,14 +120,9 @@ def coverage_design(
 ) -> Design:
     """Frank-Wolfe with exact line search, started from a mixture that reaches every tuple.
 
-    Args:
-        policies: ``[n, H, X]``, the starting mixture.
-        weights: ``[n]``, its weights (normalised here).
-        occupancies: ``[n, H, X, A]`` of its policies.
-        oracle: maximises a linear functional over the active policies.
-        tolerance: stop when the coverage number is at most this times the number of tuples.
-        most_iterations: give up on the tolerance after so many oracle calls; `Design.value` then
-            says what was reached.
+    ``policies[n, H, X]`` with ``occupancies[n, H, X, A]`` are the start. It stops when the coverage
+    number is at most ``tolerance`` times the number of tuples, or after ``most_iterations`` calls
+    of the oracle; `Design.value` then says what was reached.
     """
     shares = weights / weights.sum()
     occupancy = np.tensordot(shares, occupancies, axes=1)

@@ -235,14 +235,9 @@ def absorbing_model(
     """The model of pooled counts: Definition 5.
 
     A frequent tuple has the probability N(x, a, x')/N(x, a), where N(x, a) counts the infrequent
-    ones, too; their share is absorbed. Rewards are R(x, a)/N(x, a), of the same N(x, a).
-
-    Args:
-        pool: private counts.
-        threshold: ``[H, X, A]``; a transition counted at most so often is infrequent, and a pair
-            visited at most so often has no reward.
-        start: ``bool[X]``, the public start states.
-        frequent: ``bool[H, X, A, X]`` if other counts have decided it.
+    ones, too; their share is absorbed. Rewards are R(x, a)/N(x, a), of the same N(x, a); a pair
+    visited at most ``threshold[H, X, A]`` times has none. ``frequent[H, X, A, X]`` is given where
+    other counts have decided it.
     """
     if frequent is None:
         frequent = frequent_tuples(pool, threshold)
@@ -270,12 +265,7 @@ def bernstein_widths(
     sqrt(2 iota) · sqrt(Var/N + (rho² + sigma²·(sum of squared value deviations))/N²) + iota/N: the
     Bernstein term of N draws of reward plus next value, and the exact variance that noise on the
     reward counter (rho²) and on each frequent transition counter (sigma²) adds to the same ratio.
-
-    Args:
-        model: the estimate.
-        values: ``[H + 1, X]``, values of the states (absorbing: 0).
-        iota: logarithm of the inverse failure probability.
-        confidence: 1 for the width as derived; less is a practical choice without a theorem.
+    Less ``confidence`` than 1 is a practical choice without a theorem.
     """
     divisor = np.maximum(model.visits, 1.0)
     ahead = values[1:, None, None, :]

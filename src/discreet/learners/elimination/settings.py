@@ -119,9 +119,7 @@ class PrintedConstants:
     def printed_width(self, length: float, deviation: float) -> float:
         """2C(...) of line 9 of Algorithm 1 with C = 1: a policy so far below the best goes.
 
-        Args:
-            length: L, episodes of one part of the stage.
-            deviation: standard deviation of the noise on one counter.
+        ``length`` is L, the episodes of one part of the stage; ``deviation`` that of one counter.
         """
         X, A, H = self.problem.shape.states, self.problem.shape.actions, self.problem.shape.horizon
         error = max(1.0, self.count_error(deviation))
