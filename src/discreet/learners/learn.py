@@ -22,10 +22,9 @@ from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.papers.presets import get_preset
-from discreet.privacy.mechanisms.bits import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model, trust_name
+from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, trust_name
 
 
 def learn(
@@ -75,11 +74,7 @@ def learn(
     preset = get_preset(paper)
     trust = preset.trust_model(epsilon, delta, settings.pop("calibration", None))
     result = _learn(mdp, preset.learner, trust, episodes, seeds, {**preset.settings, **settings})
-    why = None
-    if isinstance(trust, Shuffle) and preset.if_only_sums is not None:
-        split = preset.paper != "000"
-        printed = printed_shuffle(mdp.shape, trust.epsilon, trust.delta, split=split)
-        why = printed.integers(trust.delta)
+    why = preset.view(mdp.shape, trust)
     seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
     return replace(result, guarantee=seen, settings={**result.settings, "paper": preset.name})
 

@@ -14,6 +14,7 @@ from discreet.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from discreet._types import Plain
+    from discreet.mdp.shape import Shape
     from discreet.privacy.trust import TrustModel
 
 
@@ -160,6 +161,16 @@ class Preset:
             mechanism=self.mechanism,
             calibration=self.noise(calibration),
         )
+
+    def view(self, shape: "Shape", trust: "TrustModel") -> str | None:
+        """What the messages of the printed protocol show at this size, where they show more."""
+        from discreet.privacy.mechanisms.bits import printed_shuffle
+        from discreet.privacy.trust import Shuffle
+
+        if self.if_only_sums is None or not isinstance(trust, Shuffle):
+            return None
+        split = self.paper != "000"
+        return printed_shuffle(shape, trust.epsilon, trust.delta, split=split).integers(trust.delta)
 
     def seen(
         self, guarantee: Guarantee, why: str | None = None, batches: Sequence[int] = ()

@@ -134,7 +134,6 @@ OF_ALL = {"base", "registry", "additive", "noise"}
 NAMES = {spec.name for spec in registry.everything()} - {"none"}
 STILL = {
     "adversarial/mechanism.py": "the trees of paper 004",
-    "learners/learn.py": "the printed shuffle of papers 000 and 001",
 }
 """Files that name a mechanism, and which: to become empty."""
 DISTRIBUTIONS = {"privacy/auditing/additive.py", "privacy/auditing/draws.py"} | {

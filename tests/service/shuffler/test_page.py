@@ -87,8 +87,8 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
         browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
         browser.wait("document.body?.dataset.ready")
         assert "2 of 3 reports" in browser.text("#batch")
-        assert "at most 54.60 times" in browser.text("#promise")  # e^4 = 54.598...
-        assert "epsilon 4" in browser.text("#promise")
+        assert "at most 54.60 times" in browser.text("#guarantee")  # e^4 = 54.598...
+        assert "epsilon 4" in browser.text("#guarantee")
         assert browser.run("document.querySelectorAll('#chain tbody tr').length") == 1
         fits = "document.documentElement.scrollWidth <= innerWidth"
         assert browser.run(fits)
