@@ -250,7 +250,7 @@ def test_local_randomisers_of_002(name):
         assert plan.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
         law = Laplace(6 * H2 / 2.0) if preset.mechanism == "laplace" else Gaussian(H2 / 2.0)
-        assert plan.noise.law == law
+        assert plan.noise.distribution == law
     assert trust.delta == (0.1 if name == "002-gaussian" else 0.0)  # caption of Figure 2
     printed = {} if name == "002-psrl" else {"union": "printed"}
     assert preset.settings == {"constants": "theory", **printed}
@@ -287,7 +287,7 @@ def test_dp_ucbvi_as_printed(name):
     preset = get_preset(name)
     learner = stream_learner(preset, RiverSwim(states=X, horizon=H))
     scale = 3 * H * (math.log2(K) if name == "003-jdp" else 1.0)
-    assert learner.mechanism.noise.law == Laplace(scale)
+    assert learner.mechanism.noise.distribution == Laplace(scale)
     if name == "003-jdp":
         assert type(learner.mechanism.noise) is TreeNoise
     settings = learner.settings
@@ -321,12 +321,12 @@ def test_private_uc_o_reps_as_printed(name):
     central = name.endswith("jdp")
     scale = 3 * H * (math.log2(K) if central else 1.0)
     counts, losses = made.mechanism.streams()
-    assert counts.noise.law == Laplace(scale)
+    assert counts.noise.distribution == Laplace(scale)
     failure = made.failure / (pairs * (X + 1) * K)
     quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
     _, episodes = next(made.blocks(settings, 1.0))
     assert episodes.errors[:3] == pytest.approx(4 * quantiles)  # raw noise within E/4
-    assert losses.noise.law.scale == pytest.approx(scale * LOSS_UNITS)
+    assert losses.noise.distribution.scale == pytest.approx(scale * LOSS_UNITS)
     if central:
         assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
         assert losses.noise.padded == math.ceil(math.log2(K))  # 5.1.1
@@ -344,7 +344,7 @@ def test_private_uob_lbps_as_printed(name):
     assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
     assert made.mechanism.loss_law == Laplace(3 * H).scaled(LOSS_UNITS)
     scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
-    assert made.mechanism.noise.law == Laplace(scale)
+    assert made.mechanism.noise.distribution == Laplace(scale)
     learner = UobLbps(made, settings)
     failure = made.failure / (pairs * K)
     printed = 3 * H * math.log(1 / failure)  # E' = 3H/eps·log(iota)

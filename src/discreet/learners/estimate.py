@@ -12,7 +12,7 @@ where d is the variance of the visits themselves. The value r + P·V of a row ha
 sampling; noise, which moves P·V only as far as V differs between states; a lower-order term for
 rows seen a few times; rewards, released as sums of r - c. ``certain`` are the visits that noise
 does not explain, N less some sqrt D. Whoever estimates says which deviations those are and what
-``reach`` is: flow-ucb, explore-then-commit, `discreet.offline` and studies share the sums and these
+``reach`` is: flow-ucb, explore-then-commit, `fit` and studies share the sums and these
 formulas, and differ in their weights. `discreet.learners.pooling` pools steps where that holds.
 """
 

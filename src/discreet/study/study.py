@@ -171,6 +171,7 @@ class Study:
 
     @classmethod
     def resume(cls, path: str | Path, head: str | None = None) -> Self:
+        """As `discreet.resume`."""
         study = cls.read(path, head)
         store.remove_leftovers(study.path)
         return study

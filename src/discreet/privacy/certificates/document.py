@@ -115,6 +115,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
+        """Whether the proven delta is at most the claimed one."""
         return self.bound <= self.claim.delta
 
     @property
@@ -125,6 +126,7 @@ class Certificate:
         return float(self.bound / self.claim.delta)
 
     def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON: what `verify.py` reads."""
         data: dict[str, Plain] = {
             "format": FORMAT,
             **self.claim.to_dict(),
@@ -141,6 +143,7 @@ class Certificate:
         write_atomically(Path(path), text.encode("ascii"))
 
     def sentence(self) -> str:
+        """What is proven, for people."""
         claim = self.claim
         pair = f"delta({rounded_up(claim.epsilon)})"
         if self.holds:
