@@ -26,10 +26,10 @@ def regret(trust: discreet.privacy.TrustModel, episodes: int) -> tuple[float, st
         )
         for run in range(RUNS)
     ]
-    promise = results[0].guarantee
-    name = f"({promise.epsilon:g}, {promise.delta:g})-{promise.notion}"
+    guarantee = results[0].guarantee
+    name = f"({guarantee.epsilon:g}, {guarantee.delta:g})-{guarantee.notion}"
     mean = float(np.mean([r.final_regret for r in results]))
-    return mean, "no privacy" if promise.notion == "none" else name
+    return mean, "no privacy" if guarantee.notion == "none" else name
 
 
 print(f"{'guarantee':>16}" + "".join(f"{f'K = {k:.0e}':>16}" for k in USERS))

@@ -50,7 +50,7 @@ def test_the_whole_page():
         "5% of all steps",
         "  could compare   two actions or more in 75% of all steps",
         "  undeclared      25% of all steps took an action that was not declared",
-        "  promise         SIMULATED, protects nobody: (1, 1e-06)-JDP, one user's whole episode, "
+        "  guarantee       SIMULATED, protects nobody: (1, 1e-06)-JDP, one user's whole episode, "
         "replace-one",
         "",
         "What to do at each step (. = DEFER; states left out always DEFER):",

@@ -251,7 +251,7 @@ class Fit:
             ("could compare", f"two actions or more in {cover.seen:.0%} of all steps"),
             ("undeclared", f"{cover.other:.0%} of all steps took an action that was not declared"),
             *([] if cover.pooled is None else [("stationary", _pooled(cover.pooled))]),
-            ("promise", self.promise),
+            ("guarantee", self.promise),
             *([] if self.account is None else [("ledger", str(self.account))]),
         ]  # fmt: skip
 
