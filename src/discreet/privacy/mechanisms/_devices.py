@@ -142,7 +142,6 @@ class DeviceEncoder(ABC, Generic[D]):
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> Self:
-        """The inverse of `to_dict`."""
         with refusals():
             return cls(cls.kind(data))
 

@@ -103,8 +103,6 @@ class AdditiveBatch(BatchMechanism):
     def release(
         self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
-        """Counts plus noise."""
-
         def draw(_: str, cells: int) -> IntArray:
             return self.drawn(sampler, counts.users, cells)
 
@@ -112,11 +110,9 @@ class AdditiveBatch(BatchMechanism):
 
     @property
     def takes_reports(self) -> bool:
-        """Where devices add the noise."""
         return self.by_devices
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
-        """Adds noise on the device."""
         if not self.by_devices:
             raise self._no_encoder()
         mask = cell_mask(check_support(support, self.shape), self.statistics, stationary=False)
@@ -131,15 +127,12 @@ class AdditiveBatch(BatchMechanism):
         return split_rows(sums, support, self.statistics), Debias()
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one batch, or of one report."""
         return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
-        """Of one batch, or of one report."""
         return self.noise.concentrated(self.sensitivity.l2)
 
     def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
-        """Those of its distribution."""
         if self.by_devices:
             return []
         delta = self.guarantee.delta
@@ -159,11 +152,9 @@ class AdditiveContinual(ContinualMechanism):
         return Sensitivity.of(self.shape.horizon, self.statistics, stationary=self.stationary)
 
     def noise_variance(self, users: int) -> dict[str, float]:
-        """The same for every counter."""
         return dict.fromkeys(self.statistics, self.noise.variance(users))
 
     def worst_time(self, users: int) -> int:
-        """That of its noise."""
         return self.noise.worst_time(users)
 
     def error_bound(self, episode: int, failure: float) -> float:
@@ -171,16 +162,13 @@ class AdditiveContinual(ContinualMechanism):
         return self.noise.bound(episode, failure)
 
     def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
-        """All at once."""
         return self.noise.bounds(failure, users)
 
     def open(self, sampler: Sampler) -> "AdditiveRelease":
-        """Start a stream."""
         return AdditiveRelease(self, sampler)
 
     @property
     def takes_reports(self) -> bool:
-        """Where devices add the noise."""
         return self.by_devices
 
     @property
@@ -190,12 +178,10 @@ class AdditiveContinual(ContinualMechanism):
         return self.stationary and (summed is None or summed[1] == 1)
 
     def summed_noise(self) -> tuple[NoiseDistribution, int] | None:
-        """Of independent noise."""
         noise = self.noise
         return (noise.distribution, noise.copies) if isinstance(noise, IndependentNoise) else None
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
-        """What runs on every user's device."""
         if not isinstance(self.noise, IndependentNoise) or not self.by_devices:
             raise self._no_encoder()
         pooled = self.pooled_on_device
@@ -204,11 +190,9 @@ class AdditiveContinual(ContinualMechanism):
         return AdditiveEncoder(self.shape, self.statistics, cells, pooled, self.noise.distribution)
 
     def certified(self, users: int | None = None) -> Certified:
-        """That of its noise."""
         return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
-        """That of its noise."""
         return self.noise.concentrated(self.sensitivity.l2)
 
     def stored(self) -> "AdditiveContinual":
@@ -221,7 +205,6 @@ class AdditiveContinual(ContinualMechanism):
         return replace(self, noise=noise)
 
     def open_stored(self, sampler: Sampler, seal: Seal | None = None) -> StoredRelease:
-        """A run of its noise that keeps nothing exact."""
         return self.noise.open_stored(self.cells, sampler, seal)
 
 
@@ -314,7 +297,6 @@ class AdditiveRelease(ContinualRelease):
         self._sums = np.zeros(mechanism.cells, np.int64)
 
     def noise_block(self, episodes: int) -> FloatArray:
-        """Noise on each cumulative counter after each of the next releases."""
         self.use("block")
         block = self._run.block(episodes)
         self.episode += episodes
@@ -326,7 +308,6 @@ class AdditiveRelease(ContinualRelease):
         return debias(self._run.add(vector), mechanism.noise.unit, 0.0)
 
     def add_report(self, report: IntArray) -> PrivateCounts:
-        """Take one more user's encoded report."""
         mechanism = self.mechanism
         row = check_reports(report, 1, mechanism.encoder().cells.size)[0]
         self.use("add_report")
@@ -340,7 +321,6 @@ class AdditiveRelease(ContinualRelease):
         return unflatten(values, mechanism, self.episode, secure=self.sampler.secure)
 
     def sums(self) -> dict[str, IntArray]:
-        """The reports, added up."""
         return {"reports": self._sums}
 
 

@@ -139,7 +139,6 @@ class BitsBatch(BatchMechanism):
 
     @property
     def takes_reports(self) -> bool:
-        """Devices encode."""
         return True
 
     @property
@@ -148,7 +147,6 @@ class BitsBatch(BatchMechanism):
         return True
 
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:
-        """With the users of the batch."""
         honest = str(_validate.exact(self.honest))
         return super().release_facts(users) | {"users": users, "honest": honest}
 

@@ -164,7 +164,6 @@ class HistogramBatch(BatchMechanism):
 
     @property
     def takes_reports(self) -> bool:
-        """Devices encode."""
         return True
 
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:

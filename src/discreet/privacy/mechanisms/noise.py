@@ -193,7 +193,6 @@ class Laplace(NoiseDistribution):
 
     @property
     def mgf_limit(self) -> float:
-        """1 / scale."""
         return 1.0 / self.scale
 
     def log_mgf(self, t: FloatArray) -> FloatArray:
@@ -203,11 +202,9 @@ class Laplace(NoiseDistribution):
         return value
 
     def draw(self, sampler: Sampler, size: Size) -> IntArray:
-        """Independent draws."""
         return sampler.discrete_laplace(self.scale, size)
 
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
-        """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
 
     def certified(
@@ -269,7 +266,6 @@ class Gaussian(NoiseDistribution):
         return self.sigma * math.sqrt(2 * squares * math.log(2 / failure))
 
     def sum_bounds(self, terms: IntArray, failure: float) -> FloatArray:
-        """In closed form."""
         check_failure(failure)
         value: FloatArray = self.sigma * np.sqrt(
             2 * np.atleast_1d(np.asarray(terms, np.float64)) * math.log(2 / failure)
@@ -277,11 +273,9 @@ class Gaussian(NoiseDistribution):
         return value
 
     def draw(self, sampler: Sampler, size: Size) -> IntArray:
-        """Independent draws."""
         return sampler.discrete_gaussian(self.sigma, size)
 
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
-        """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
 
     def certified(
@@ -344,7 +338,6 @@ class Bounded(NoiseDistribution):
 
     @property
     def variance(self) -> float:
-        """Summed over the table."""
         values, probabilities = self._table()
         return float(probabilities @ values**2)
 
@@ -354,7 +347,6 @@ class Bounded(NoiseDistribution):
         return 100.0 / math.sqrt(self.variance)
 
     def log_mgf(self, t: FloatArray) -> FloatArray:
-        """Summed over the table."""
         values, probabilities = self._table()
         exponents = np.outer(t, values) + np.log(probabilities)
         top = exponents.max(axis=1)
@@ -367,7 +359,6 @@ class Bounded(NoiseDistribution):
         return values, weights / weights.sum()
 
     def draw(self, sampler: Sampler, size: Size) -> IntArray:
-        """Independent draws."""
         return sampler.table(self.weights, size) - self.largest
 
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
@@ -659,7 +650,6 @@ class IndependentNoise(CumulativeNoise):
         check_exact(self.variance(self.episodes))
 
     def variance(self, episode: int) -> float:
-        """Variances add up."""
         self.check_episode(episode)
         return episode * self.copies * self.distribution.variance
 
@@ -669,15 +659,12 @@ class IndependentNoise(CumulativeNoise):
         return self.distribution.bound({1.0: float(episode * self.copies)}, failure)
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
-        """All at once."""
         return self.distribution.sum_bounds(self.copies * self.times(times), failure)
 
     def state(self, cells: int) -> list[IntArray]:
-        """The sum of all draws."""
         return [np.zeros(cells, np.int64)]
 
     def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
-        """Running sums of fresh draws."""
         from discreet.privacy.mechanisms._kernels import running_sums
 
         (total,) = state
@@ -693,19 +680,15 @@ class IndependentNoise(CumulativeNoise):
 
     @property
     def draws_moved(self) -> int:
-        """Those of one report."""
         return self.copies
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
-        """Of one report."""
         return self.distribution.certified(sensitivity, pooled=True)
 
     def concentrated(self, l2: float) -> float | None:
-        """Of one report."""
         return self.distribution.concentrated(l2, self.copies)
 
     def scaled(self, factor: float, *, pile: int = 1) -> "IndependentNoise":
-        """Of a larger distribution."""
         return replace(self, distribution=self.distribution.scaled(factor))
 
 

@@ -120,7 +120,6 @@ class OneStepBatch(ResponseBatch):
     flips = staticmethod(false_bit)
 
     def noise_variance(self, users: int) -> dict[str, float]:
-        """On counters that nobody visits."""
         one = empty_variance(self.shape, self.statistics, self.flip)
         return {name: users * value for name, value in one.items()}
 
@@ -135,7 +134,6 @@ class OneStepBatch(ResponseBatch):
         return 2.0 * self.shape.horizon - 1
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one report."""
         return one_report(self.flip)
 
     @property
@@ -246,7 +244,6 @@ class OneStepTail(Tail):
 
     @property
     def mgf_limit(self) -> float:
-        """Finite everywhere."""
         return 30.0 * (KEEP - self.flip) / self.horizon
 
     def log_mgf(self, t: FloatArray) -> FloatArray:
@@ -288,7 +285,6 @@ class OneStepStream(ResponseMechanism):
 
     @property
     def scale(self) -> float:
-        """H/(p - q)."""
         return debias_scale(self.shape.horizon, self.flip)
 
     def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
@@ -327,19 +323,15 @@ class OneStepStream(ResponseMechanism):
         return self._tail().bound({1.0: float(episode)}, failure)
 
     def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
-        """All at once."""
         return self._tail().sum_bounds(self.times(users), failure)
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one report."""
         return one_report(self.flip)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
-        """What runs on every user's device."""
         return OneStepEncoder.of(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
 
     def open(self, sampler: Sampler) -> "OneStepRelease":
-        """Start a stream."""
         return OneStepRelease(self, sampler, max(self.cells, category_count(self.shape)))
 
 

@@ -104,7 +104,6 @@ class ResponseBatch(BatchMechanism, Flipped):
 
     @property
     def takes_reports(self) -> bool:
-        """Always."""
         return True
 
 
@@ -127,7 +126,6 @@ class ResponseMechanism(ContinualMechanism, Flipped):
 
     @property
     def takes_reports(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -194,7 +192,6 @@ class ResponseRelease(ContinualRelease):
         )
 
     def block(self, episodes: int) -> NoiseBlock:
-        """All randomness of the next users."""
         self.use("block")
         noise, gains, steps = self._pieces.take(episodes)
         centres = self._centres(episodes, steps.reshape(-1))
@@ -231,7 +228,6 @@ class ResponseRelease(ContinualRelease):
         return debias(self._answers + self._noise, self.mechanism.scale, centres)
 
     def add_report(self, report: IntArray) -> PrivateCounts:
-        """Take one more user's encoded report."""
         self.use("add_report")
         answers, steps = self._read(report)
         if self.episode == self.mechanism.episodes:
@@ -263,7 +259,6 @@ class FlipTail(Tail):
 
     @property
     def mgf_limit(self) -> float:
-        """Finite everywhere."""
         return 100.0 / math.sqrt(self.variance)
 
     def log_mgf(self, t: FloatArray) -> FloatArray:
@@ -340,18 +335,15 @@ class RandomizedResponseBatch(ResponseBatch):
         )
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one report."""
         return _certified(self)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
-        """Flips bits on the device."""
         mask = check_support(support, self.shape)
         return FlipEncoder.of(self.shape, self.statistics, self.flip, mask)
 
     def add_up(
         self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
-        """Add up the reports of ``users`` distinct users."""
         sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
         if ((sums < 0) | (sums > users)).any():
             raise InvalidInputError("Expected reports of bits; a report holds another number.")
@@ -385,7 +377,6 @@ class RandomizedResponseStream(ResponseMechanism):
 
     @property
     def scale(self) -> float:
-        """1/(1 - 2q)."""
         return debias_scale(self.flip)
 
     @property
@@ -405,20 +396,16 @@ class RandomizedResponseStream(ResponseMechanism):
         return FlipTail(self.flip).bound({1.0: float(episode * self._copies)}, failure)
 
     def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
-        """All at once."""
         return FlipTail(self.flip).sum_bounds(self._copies * self.times(users), failure)
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one report."""
         return _certified(self)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
-        """What runs on every user's device."""
         everything = np.ones(self.shape.visits, np.bool_)
         return FlipEncoder.of(self.shape, self.statistics, self.flip, everything)
 
     def open(self, sampler: Sampler) -> "FlipRelease":
-        """Start a stream."""
         return FlipRelease(self, sampler, self.bits)
 
 

@@ -87,7 +87,6 @@ class SplitBatch(ResponseBatch):
         return False
 
     def certified(self, users: int | None = None) -> Certified:
-        """Of one report."""
         return one_report(self.flip)
 
     @property

@@ -407,7 +407,6 @@ class ToeplitzNoise(CumulativeNoise):
         return noise.bound({1.0: 1.0}, failure) + self.unit / 2
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
-        """All at once."""
         scale = Gaussian(self.sigma).bound({1.0: 1.0}, failure)
         variances = self.factors.variances_at(self.times(times))
         bounds: FloatArray = scale * np.sqrt(variances) + self.unit / 2

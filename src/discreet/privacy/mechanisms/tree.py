@@ -223,7 +223,6 @@ class TreeNoise(CumulativeNoise):
 
     @property
     def levels(self) -> int:
-        """L."""
         return tree_levels(self.episodes)
 
     def terms(self, episode: int) -> int:
@@ -232,7 +231,6 @@ class TreeNoise(CumulativeNoise):
         return len(prefix_levels(episode, self.levels))
 
     def variance(self, episode: int) -> float:
-        """Variances add up."""
         return self.terms(episode) * self.draws * self.distribution.variance
 
     def bound(self, episode: int, failure: float) -> float:
@@ -259,7 +257,6 @@ class TreeNoise(CumulativeNoise):
         return [np.zeros((self.levels, cells), np.int64), np.zeros(cells, np.int64)]
 
     def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
-        """One tree per counter."""
         out = np.empty((rows, state[1].size))
         self._fill(first, self.distribution, out, state, sampler)
         return out
@@ -296,7 +293,6 @@ class TreeNoise(CumulativeNoise):
         return self.levels
 
     def scaled(self, factor: float, *, pile: int = 1) -> "TreeNoise":
-        """Of a larger distribution."""
         return replace(self, distribution=self.distribution.scaled(factor))
 
     def stored(self) -> "TreeNoise | None":
@@ -304,7 +300,6 @@ class TreeNoise(CumulativeNoise):
         return replace(self, draws=2) if type(self) is TreeNoise else None
 
     def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
-        """A tree that keeps nothing exact."""
         return StoredTree(self, cells, sampler, seal)
 
 
@@ -552,7 +547,6 @@ class GridTreeNoise(TreeNoise):
         return GridDraws(unit * math.ldexp(spread / steps, self.bits), steps, draws)
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
-        """Of Laplace nodes only."""
         if self.gridded:
             raise UnsupportedError(
                 "Averaged and padded trees with Gaussian nodes are calibrated on what they reveal, "
@@ -561,7 +555,6 @@ class GridTreeNoise(TreeNoise):
         return super().certified(sensitivity)
 
     def concentrated(self, l2: float) -> float | None:
-        """On what the releases reveal."""
         return CumulativeNoise.concentrated(self, l2)
 
 
@@ -580,7 +573,6 @@ class PaddedTreeNoise(GridTreeNoise):
         return max(self.levels, len(prefix_levels(self.episodes, self.levels)))
 
     def terms(self, episode: int) -> int:
-        """Always the same."""
         self.check_episode(episode)
         return self.padded
 
@@ -589,11 +581,9 @@ class PaddedTreeNoise(GridTreeNoise):
         return super().variance(episode) + (1 / 12 if self.gridded else 0.0)
 
     def bound(self, episode: int, failure: float) -> float:
-        """As the tree's; rounding adds at most a half."""
         return super().bound(episode, failure) + (0.5 if self.gridded else 0.0)
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
-        """Constant."""
         return np.full(len(self.times(times)), self.bound(1, failure))
 
     @classmethod
@@ -648,7 +638,6 @@ class HonakerNoise(GridTreeNoise):
         return float(self._bounds_at(used[None, :], failure)[0])
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
-        """All at once."""
         asked = self.times(times)
         used = asked[:, None] >> np.arange(self.levels) & 1
         used[asked == self.episodes] = np.bincount(
@@ -684,7 +673,6 @@ class HonakerNoise(GridTreeNoise):
         return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)
 
     def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
-        """One averaged tree per counter."""
         if self.gridded:
             return _to_units(self._factored(first, rows, state, sampler), self.bits)
         return _to_units(self._averaged(first, rows, state, sampler), WEIGHT_BITS)
