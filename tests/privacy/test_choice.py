@@ -27,11 +27,11 @@ def shape(horizon):
     ],
 )
 def test_the_law_with_the_least_noise(horizon, epsilon, delta, name, std):
-    plan = Central(epsilon, delta).calibrate(shape(horizon))
-    assert plan.name == name
-    assert plan.guarantee.delta == (delta if name == "gaussian" else 0)
-    assert plan.guarantee.epsilon == epsilon
-    assert math.sqrt(plan.noise_variance(1)["visits"]) == pytest.approx(std, rel=1e-3)
+    mechanism = Central(epsilon, delta).calibrate(shape(horizon))
+    assert mechanism.name == name
+    assert mechanism.guarantee.delta == (delta if name == "gaussian" else 0)
+    assert mechanism.guarantee.epsilon == epsilon
+    assert math.sqrt(mechanism.noise_variance(1)["visits"]) == pytest.approx(std, rel=1e-3)
 
 
 def test_the_choice_follows_the_statistics():
@@ -59,20 +59,20 @@ def test_explicit_choices_stay():
 def test_streams_compare_their_worst_times(delta, episodes, name):
     trust = Central(1, delta)
     options = {"schedule": "continual", "episodes": episodes}
-    plan = trust.calibrate(shape(1), **options)
-    assert plan.name == name
-    assert plan.guarantee.delta == (delta if name == "toeplitz" else 0)
-    worst = max(plan.noise_variance(k)["visits"] for k in range(1, episodes + 1))
-    assert plan.worst_noise(episodes)["visits"] == pytest.approx(math.sqrt(worst))
+    mechanism = trust.calibrate(shape(1), **options)
+    assert mechanism.name == name
+    assert mechanism.guarantee.delta == (delta if name == "toeplitz" else 0)
+    worst = max(mechanism.noise_variance(k)["visits"] for k in range(1, episodes + 1))
+    assert mechanism.worst_noise(episodes)["visits"] == pytest.approx(math.sqrt(worst))
     for candidate in trust.candidates("continual"):
         other = candidate.calibrate(shape(1), **options)
         assert max(other.worst_noise(episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
 
 
 def test_the_first_of_equals_and_the_least_of_others():
-    plans = [Central(e, mechanism="laplace").calibrate(shape(1)) for e in (1, 2, 2.0)]
-    assert least_noise(plans, 1) is plans[1]
-    assert least_noise(plans[:1], 1) is plans[0]
+    mechanisms = [Central(e, mechanism="laplace").calibrate(shape(1)) for e in (1, 2, 2.0)]
+    assert least_noise(mechanisms, 1) is mechanisms[1]
+    assert least_noise(mechanisms[:1], 1) is mechanisms[0]
 
 
 def test_other_trust_models_have_one_candidate():
@@ -101,8 +101,8 @@ def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsi
 
 
 def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
-    plan = Central(1e-10).calibrate(shape(2), schedule="continual", episodes=9)
-    assert plan.name == "tree-laplace"
+    mechanism = Central(1e-10).calibrate(shape(2), schedule="continual", episodes=9)
+    assert mechanism.name == "tree-laplace"
 
 
 @pytest.mark.parametrize("honest", [0, -1, 1.5, math.nan])
@@ -113,9 +113,9 @@ def test_fractions_that_mean_nobody_are_refused(honest):
 
 @pytest.mark.parametrize(("honest", "users"), [(1e-9, 100), (0.5, 1)])
 def test_batches_with_nobody_honest_are_refused(honest, users):
-    plan = Shuffle(10, 1e-6, honest=honest, mechanism="bits").calibrate(shape(2))
+    mechanism = Shuffle(10, 1e-6, honest=honest, mechanism="bits").calibrate(shape(2))
     with pytest.raises(InvalidInputError, match="at least one honest user"):
-        plan.bits(users)
+        mechanism.bits(users)
 
 
 def test_very_large_epsilons_have_little_noise_and_no_surprises():

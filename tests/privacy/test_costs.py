@@ -81,16 +81,16 @@ def test_report_of_shuffle_by_classes():
 
 
 def test_a_whole_run_costs_more_than_its_last_batch():
-    plan = usual_batch(Shuffle(epsilon=1, delta=1e-6), SHAPE)
-    run = run_traffic(plan, [100, 1_000, 18_900])
-    sent = [plan.traffic(n, support=one_action(SHAPE)).messages for n in (100, 1_000, 18_900)]
+    mechanism = usual_batch(Shuffle(epsilon=1, delta=1e-6), SHAPE)
+    run = run_traffic(mechanism, [100, 1_000, 18_900])
+    sent = [mechanism.traffic(n, support=one_action(SHAPE)).messages for n in (100, 1_000, 18_900)]
     assert run["most_messages_per_user"] == sent[0] > sent[1] > sent[2] == 22
     assert run["users_of_the_dearest_batch"] == 100
     mean = (100 * sent[0] + 1_000 * sent[1] + 18_900 * 22) / 20_000
     assert run["messages_per_user"] == pytest.approx(mean)
     assert run["bytes_in_all"] == pytest.approx(52 * 20_000 * mean)
     assert run_traffic(usual_batch(Central(1), SHAPE), [5]) is None
-    assert run_traffic(plan, []) is None
+    assert run_traffic(mechanism, []) is None
 
 
 def test_both_shuffles_are_compared_under_the_same_policy():

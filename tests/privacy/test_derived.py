@@ -17,13 +17,13 @@ STREAM = {"schedule": "continual", "episodes": 64}
 
 @pytest.mark.parametrize("trust", [Shuffle(1, 1e-6), Local(1)])
 def test_shuffle_and_local_privacy_imply_joint_privacy(trust):
-    plan = trust.calibrate(SHAPE)
-    [found] = implied(plan.guarantee)
+    mechanism = trust.calibrate(SHAPE)
+    [found] = implied(mechanism.guarantee)
     assert found.guarantee.notion == "JDP"
-    assert found.guarantee.epsilon == plan.guarantee.epsilon
-    assert found.guarantee.delta == plan.guarantee.delta
+    assert found.guarantee.epsilon == mechanism.guarantee.epsilon
+    assert found.guarantee.delta == mechanism.guarantee.delta
     assert "billboard" in found.reason
-    assert set(plan.guarantee.assumptions) < set(found.guarantee.assumptions)
+    assert set(mechanism.guarantee.assumptions) < set(found.guarantee.assumptions)
     assert found.to_dict()["reason"] == found.reason
 
 
@@ -33,8 +33,8 @@ def test_joint_privacy_implies_nothing_more(trust):
 
 
 def test_rho_is_the_squared_distance_over_two_variances():
-    plan = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE)
-    assert plan.concentrated() == pytest.approx(18 / (2 * plan.noise.sigma**2))
+    mechanism = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE)
+    assert mechanism.concentrated() == pytest.approx(18 / (2 * mechanism.noise.sigma**2))
     local = Local(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, stationary=True, **STREAM)
     assert local.concentrated() == pytest.approx(3 * 18 / (2 * local.noise.distribution.sigma**2))
     tree = Central(1, 1e-6, mechanism="tree-gaussian").calibrate(SHAPE, **STREAM)
@@ -43,10 +43,10 @@ def test_rho_is_the_squared_distance_over_two_variances():
 
 def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
     """Of the law that is released, at several orders: at most order·rho, and almost that."""
-    plan = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",))
-    rho = plan.concentrated() / 6  # of one of the 2H unit moves
-    reach = math.ceil(40 * plan.noise.sigma)
-    logs = -(np.arange(-reach, reach + 1) ** 2) / (2 * plan.noise.sigma**2)
+    mechanism = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",))
+    rho = mechanism.concentrated() / 6  # of one of the 2H unit moves
+    reach = math.ceil(40 * mechanism.noise.sigma)
+    logs = -(np.arange(-reach, reach + 1) ** 2) / (2 * mechanism.noise.sigma**2)
     logs -= np.logaddexp.reduce(logs)
     here, moved = logs[1:], logs[:-1]
     for order in (2, 5, 17):

@@ -84,11 +84,11 @@ def ways(plan):
 @pytest.mark.parametrize("entry", BATCHES, ids=lambda entry: entry.name)
 def test_the_last_of_many_users_count_as_all_others_do(entry):
     statistics = ("visits",) if entry.mechanism == "bounded" else ("transitions", "rewards")
-    plan = entry.model.calibrate(
+    mechanism = entry.model.calibrate(
         SHAPE, statistics=statistics, last_transitions=entry.mechanism != "split"
     )
-    for way in ways(plan):
-        nobody, one, many = (way(plan, late) for late in (0, 1, LATE))
+    for way in ways(mechanism):
+        nobody, one, many = (way(mechanism, late) for late in (0, 1, LATE))
         assert (one != nobody).any()
         assert np.allclose(many - nobody, LATE * (one - nobody), rtol=1e-9, atol=0)
 

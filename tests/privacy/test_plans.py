@@ -38,24 +38,24 @@ class TestEveryEncoder:
         assert copy.traffic == encoder.traffic
 
     def test_reports_of_a_batch_are_released(self, trust):
-        plan = trust.calibrate(SHAPE)
-        encoder = plan.encoder(20)
+        mechanism = trust.calibrate(SHAPE)
+        encoder = mechanism.encoder(20)
         sampler = SimulationSampler(np.random.default_rng(0))
         reports = np.concatenate([encoder.encode(*EPISODE, sampler) for _ in range(20)])
-        private = plan.release_reports(reports, 20, secure=False)
+        private = mechanism.release_reports(reports, 20, secure=False)
         assert private.users == 20
         assert private.visits.shape == SHAPE.visits
         assert private.guarantee.simulated
 
     def test_reports_are_unbiased(self, trust):
         """The mean over batches of a counter that every user touches."""
-        plan = trust.calibrate(SHAPE)
-        encoder = plan.encoder(20)
+        mechanism = trust.calibrate(SHAPE)
+        encoder = mechanism.encoder(20)
         sampler = SimulationSampler(np.random.default_rng(1))
         estimates = []
         for _ in range(60):
             reports = np.concatenate([encoder.encode(*EPISODE, sampler) for _ in range(20)])
-            estimates.append(plan.release_reports(reports, 20, secure=False).visits[0, 0, 1])
+            estimates.append(mechanism.release_reports(reports, 20, secure=False).visits[0, 0, 1])
         error = np.std(estimates) / np.sqrt(len(estimates))
         assert abs(np.mean(estimates) - 20) < 7 * error
 
@@ -80,9 +80,9 @@ def test_counts_beyond_their_sensitivity_are_refused(users, visits, earned, rule
     transitions = np.zeros(SHAPE.transitions, np.int64)
     rewards = np.zeros(SHAPE.visits, np.int64)
     transitions[0, 0, 0, 0], rewards[0, 0, 0] = visits, earned
-    plan = Central(epsilon=1).calibrate(SHAPE)
+    mechanism = Central(epsilon=1).calibrate(SHAPE)
     with pytest.raises(InvalidInputError, match=rule):
-        plan.release(
+        mechanism.release(
             Counts(users, transitions, rewards),
             sampler=SimulationSampler(np.random.default_rng(0)),
         )

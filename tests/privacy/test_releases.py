@@ -19,8 +19,8 @@ def user(users=1):
 
 
 def stream(trust=None, **options):
-    plan = (trust or Central(1)).calibrate(SHAPE, schedule="continual", episodes=4, **options)
-    return plan.open(sampler())
+    mechanism = (trust or Central(1)).calibrate(SHAPE, schedule="continual", episodes=4, **options)
+    return mechanism.open(sampler())
 
 
 def test_a_block_of_additive_noise_has_nothing_else():

@@ -47,36 +47,36 @@ def noise_of(plan, users, sampler):
 
 @pytest.mark.parametrize("name", [n for n in TRUSTS if n != "flips"])
 def test_a_release_is_the_dense_one_draw_for_draw(name):
-    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
+    mechanism = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     counts = sample_counts(MDP, POLICY, 10_000, np.random.default_rng(1))
-    released = plan.release(
+    released = mechanism.release(
         counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED
     )
-    draw = noise_of(plan, 10_000, SimulationSampler(np.random.default_rng(2)))
-    unit = 0.5 if plan.centred else 1.0
+    draw = noise_of(mechanism, 10_000, SimulationSampler(np.random.default_rng(2)))
+    unit = 0.5 if mechanism.centred else 1.0
     for statistic in STATISTICS:
         raw = getattr(counts, statistic).astype(float)
-        if statistic == "rewards" and plan.centred:
+        if statistic == "rewards" and mechanism.centred:
             raw -= counts.visits / 2
         where = np.broadcast_to(PLAYED[..., None], raw.shape) if raw.ndim == 4 else PLAYED
         expected = np.zeros(raw.shape)
         expected[where] = raw[where] + unit * draw(int(where.sum()))
         np.testing.assert_array_equal(getattr(released, statistic), expected)
     assert released.visits is None
-    if plan.centred:  # nobody left
+    if mechanism.centred:  # nobody left
         np.testing.assert_array_equal(released.left["transitions"], unit * draw(MDP.horizon))
 
 
 @pytest.mark.parametrize("name", TRUSTS)
 def test_the_form_of_the_raw_counts_does_not_matter(name):
     # Every played counter gets its noise, also in rows that raw counts leave out.
-    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
+    mechanism = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     rows = sample_counts(MDP, POLICY, 50, np.random.default_rng(1))
     visited = rows.at(rows.visits > 0)
     dense = Counts(50, rows.transitions, rows.rewards)
     assert len(visited.row_rewards) < len(rows.row_rewards) < len(dense.row_rewards)
     released = [
-        plan.release(c, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED)
+        mechanism.release(c, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED)
         for c in (rows, visited, dense)
     ]
     for other in released[1:]:
@@ -109,13 +109,15 @@ def test_private_counts_take_rows_or_dense_arrays():
 @pytest.mark.parametrize("name", TRUSTS)
 def test_visits_outside_the_public_policy_count_as_nothing(name):
     """A batch that left the policy is released like one that stayed: no refusal tells of it."""
-    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
+    mechanism = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     other = DeterministicPolicy(1 - POLICY.actions)
     strayed = sample_counts(MDP, other, 50, np.random.default_rng(1))
     assert strayed.outside(PLAYED) == 50 * MDP.horizon
     empty = Counts(50, *(np.zeros_like(part) for part in (strayed.transitions, strayed.rewards)))
     one, two = (
-        plan.release(counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED)
+        mechanism.release(
+            counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED
+        )
         for counts in (strayed, empty)
     )
     np.testing.assert_array_equal(one.transitions, two.transitions)
@@ -141,11 +143,11 @@ def test_memory_of_a_release_does_not_grow_with_the_actions(name):
         mdp = RandomMDP(states=40, actions=actions, horizon=5, seed=0)
         policy = DeterministicPolicy(np.zeros((5, 40), np.int64))
         support = policy.support(shape, mdp.start)
-        plan = trust.calibrate(shape, statistics=STATISTICS)
+        mechanism = trust.calibrate(shape, statistics=STATISTICS)
         rng, noise = (np.random.default_rng(seed) for seed in (1, 2))
 
         def once():
-            plan.simulate(
+            mechanism.simulate(
                 lambda n: sample_counts(mdp, policy, n, rng),
                 10_000,
                 sampler=SimulationSampler(noise),

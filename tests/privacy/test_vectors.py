@@ -27,13 +27,13 @@ SIZES = {"counts": 3, "losses": 8}
     ],
 )
 def test_add_is_totals_plus_noise(trust):
-    plan = vector_stream(trust, SIZES, Sensitivity(units=22, pile=2, horizon=2), episodes=6)
-    noise = plan.open(sampler()).noise_block(6)
-    release = plan.open(sampler())
+    mechanism = vector_stream(trust, SIZES, Sensitivity(units=22, pile=2, horizon=2), episodes=6)
+    noise = mechanism.open(sampler()).noise_block(6)
+    release = mechanism.open(sampler())
     for k in range(6):
         out = release.add({"counts": np.arange(3), "losses": np.ones(8, np.int64)})
         # The encoder of a Toeplitz stream is rounded: off by a 1e-7th of the counts, on the grid.
-        close = {"rtol": 0, "atol": 2 * plan.noise.unit if plan.noise.unit < 1 else 0}
+        close = {"rtol": 0, "atol": 2 * mechanism.noise.unit if mechanism.noise.unit < 1 else 0}
         assert np.allclose(out["counts"], (k + 1) * np.arange(3) + noise[k, :3], **close)
         assert np.allclose(out["losses"], k + 1 + noise[k, 3:], **close)
 
@@ -68,8 +68,8 @@ def test_rounding_is_unbiased():
 
 
 def test_a_user_who_reaches_further_than_the_plan_is_refused():
-    plan = vector_stream(Central(1), {"x": 6}, Sensitivity(units=4), episodes=3)
-    release = plan.open(SimulationSampler(np.random.default_rng(0)))
+    mechanism = vector_stream(Central(1), {"x": 6}, Sensitivity(units=4), episodes=3)
+    release = mechanism.open(SimulationSampler(np.random.default_rng(0)))
     with pytest.raises(InvalidInputError, match="half of the mechanism's sensitivity"):
         release.add({"x": np.array([1, 1, 1, 0, 0, 0])})
     with pytest.raises(InvalidInputError, match="from 0 to 1"):

@@ -180,10 +180,10 @@ def test_noise_that_doubles_would_round_to_even_is_refused(calibrate):
 
 
 def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_drawn():
-    plan = Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6))
-    assert plan.drawn(sampler(), 4, 5).dtype == np.int64
+    mechanism = Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6))
+    assert mechanism.drawn(sampler(), 4, 5).dtype == np.int64
     with pytest.raises(CalibrationError, match="fewer users"):
-        plan.drawn(sampler(), 1_000_000, 5)
+        mechanism.drawn(sampler(), 1_000_000, 5)
 
 
 def test_the_widest_noise_that_is_accepted_keeps_its_parity():

@@ -90,8 +90,8 @@ def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, 
     options = {"schedule": schedule, "statistics": statistics}
     if schedule == "continual":
         options["episodes"] = 3
-    plan = Local(epsilon, mechanism=name).calibrate(SHAPE, **options)
-    encoder = plan.encoder(1) if schedule == "batch" else plan.encoder()
+    mechanism = Local(epsilon, mechanism=name).calibrate(SHAPE, **options)
+    encoder = mechanism.encoder(1) if schedule == "batch" else mechanism.encoder()
     laws = {user: reports(encoder, episode) for user, episode in USERS.items()}
     for law in laws.values():
         assert math.fsum(law.values()) == pytest.approx(1)
@@ -108,8 +108,8 @@ def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("rewards",)])
 def test_no_two_users_differ_by_more_than_epsilon_in_split_reports(statistics, epsilon):
-    plan = Local(epsilon, mechanism="split").calibrate(SHAPE, statistics=statistics)
-    laws = {user: reports(plan.encoder(1), episode) for user, episode in USERS.items()}
+    mechanism = Local(epsilon, mechanism="split").calibrate(SHAPE, statistics=statistics)
+    laws = {user: reports(mechanism.encoder(1), episode) for user, episode in USERS.items()}
     for law in laws.values():
         assert math.fsum(law.values()) == pytest.approx(1)
         assert set(law) == set(laws["first action"])
@@ -128,13 +128,15 @@ def test_counters_of_one_report_carry_noise_of_their_own(name, schedule):
     """Of the stated size, and none of it shared: differences between counters stay hidden."""
     delta = 0 if name == "laplace" else 1e-2
     options = {"schedule": schedule} | ({"episodes": 3} if schedule == "continual" else {})
-    plan = Local(1, delta, mechanism=name).calibrate(SHAPE, **options)
-    encoder = plan.encoder(1) if schedule == "batch" else plan.encoder()
+    mechanism = Local(1, delta, mechanism=name).calibrate(SHAPE, **options)
+    encoder = mechanism.encoder(1) if schedule == "batch" else mechanism.encoder()
     assert isinstance(encoder.noise, Laplace | Gaussian | Bounded)
     sampler, runs = SimulationSampler(np.random.default_rng(0)), 600
     sent = np.array([encoder.encode(*USERS["one reward"], sampler)[0] for _ in range(runs)])
     variance = encoder.noise.variance
-    assert encoder.noise == (plan.noise if schedule == "batch" else plan.noise.distribution)
+    assert encoder.noise == (
+        mechanism.noise if schedule == "batch" else mechanism.noise.distribution
+    )
     assert sent.var() == pytest.approx(variance, rel=0.15)
     correlation = np.corrcoef(sent.T) - np.eye(sent.shape[1])
     assert np.abs(correlation).max() < 7 / math.sqrt(runs)

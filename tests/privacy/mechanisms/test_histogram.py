@@ -77,20 +77,20 @@ def sent(plan, episodes, noise, support=None):
 )
 def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
     shape = Shape(states=states, actions=1, horizon=horizon)
-    plan = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="histogram"))
-    assert sum(one.messages for one in plan.classes(users)) == messages
+    mechanism = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="histogram"))
+    assert sum(one.messages for one in mechanism.classes(users)) == messages
     if states < 716:  # the encoder of a large problem holds its policy: slow to make
-        traffic = plan.encoder(users).traffic
+        traffic = mechanism.encoder(users).traffic
         assert (traffic.messages, traffic.bytes) == (messages, 52 * messages)
 
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("statistics", [BOTH, ("rewards",), ("visits", "transitions", "rewards")])
 def test_device_and_analyser_have_the_same_classes(statistics, last):
-    plan = plan_of(statistics=statistics, last=last)
+    mechanism = plan_of(statistics=statistics, last=last)
     support = deterministic(SHAPE)
     support[0, 1:] = False
-    assert plan.encoder(90, support=support).device.groups == plan.classes(90, support)
+    assert mechanism.encoder(90, support=support).device.groups == mechanism.classes(90, support)
     few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
     assert few.encoder(90, support=support).device.groups == few.classes(90, support)
 
@@ -105,27 +105,27 @@ def test_classes_count_what_a_user_can_move():
         (("transitions", "visits", "rewards"), False, 17),
         (("rewards",), False, 6),
     ]:
-        plan = plan_of(shape, trust=trust, statistics=statistics, last=last)
-        assert len(plan.classes(100)) == count
-        assert classes_delta(float(plan.mean), count, 1.0) <= 1e-6
-        assert classes_delta(0.999 * float(plan.mean), count, 1.0) > 1e-6
-        assert plan.last_transitions is last
-        assert plan.centred
+        mechanism = plan_of(shape, trust=trust, statistics=statistics, last=last)
+        assert len(mechanism.classes(100)) == count
+        assert classes_delta(float(mechanism.mean), count, 1.0) <= 1e-6
+        assert classes_delta(0.999 * float(mechanism.mean), count, 1.0) > 1e-6
+        assert mechanism.last_transitions is last
+        assert mechanism.centred
 
 
 def test_without_noise_the_analyser_finds_the_counts():
     """Blank noise cells: every counter is its count less the mean of noise that is not there."""
-    plan = plan_of()
+    mechanism = plan_of()
     episodes, counts = crowd(40)
-    found, estimate = plan.add_up(
-        sent(plan, episodes, PresetSampler.still()), 40, np.ones(SHAPE.visits, np.bool_)
+    found, estimate = mechanism.add_up(
+        sent(mechanism, episodes, PresetSampler.still()), 40, np.ones(SHAPE.visits, np.bool_)
     )
     steps = SHAPE.states * SHAPE.actions
     np.testing.assert_array_equal(found["transitions"][:steps], counts.row_transitions[:steps])
     assert not found["transitions"][steps:].any()
     np.testing.assert_array_equal(found["visits"], counts.row_visits)
     np.testing.assert_array_equal(found["rewards"], 2 * counts.row_rewards - counts.row_visits)
-    for one in plan.classes(40):
+    for one in mechanism.classes(40):
         mean = 40 * one.noise * one.weight / 2**32 / one.cells
         rows = slice(one.step * steps, (one.step + 1) * steps)
         if one.statistic == "transitions":
@@ -136,7 +136,7 @@ def test_without_noise_the_analyser_finds_the_counts():
 
 def test_who_leaves_the_policy_is_none_from_then_on():
     """The second user leaves at the second step, the third before the first one."""
-    plan, support = plan_of(last=True), deterministic(SHAPE)
+    mechanism, support = plan_of(last=True), deterministic(SHAPE)
     still = PresetSampler.still()
     rewards = np.ones(2)
     episodes = [
@@ -144,8 +144,8 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         (np.array([0, 1, 2]), np.array([0, 1]), rewards),
         (np.array([0, 1, 2]), np.array([1, 0]), rewards),
     ]
-    messages = sent(plan, episodes, still, support)
-    classes = plan.classes(3, support)
+    messages = sent(mechanism, episodes, still, support)
+    classes = mechanism.classes(3, support)
     cells = {
         (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.dropped_out]
         for i, one in enumerate(classes)
@@ -156,7 +156,7 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         ("rewards", 0): 1,
         ("rewards", 1): 2,
     }
-    private = plan.release_reports(messages, 3, secure=False, support=support)
+    private = mechanism.release_reports(messages, 3, secure=False, support=support)
     left = {name: values + _noise(classes, 3, name) for name, values in private.left.items()}
     np.testing.assert_allclose(left["transitions"], [1, 2], atol=1e-9)
     np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
@@ -164,44 +164,44 @@ def test_who_leaves_the_policy_is_none_from_then_on():
 
 def test_a_release_counts_who_left():
     """Counts hold steps outside the policy: their users are in none."""
-    plan, support = plan_of(last=True), deterministic(SHAPE)
+    mechanism, support = plan_of(last=True), deterministic(SHAPE)
     _, counts = crowd(50)
-    private = plan.release(counts, sampler=PresetSampler.still(), support=support)
+    private = mechanism.release(counts, sampler=PresetSampler.still(), support=support)
     inside = [counts.visits[h][:, 0].sum() for h in range(2)]
     for name, values in private.left.items():
-        found = values + _noise(plan.classes(50, support), 50, name)
+        found = values + _noise(mechanism.classes(50, support), 50, name)
         np.testing.assert_allclose(found, [50 - inside[0], 50 - inside[1]], atol=1e-9)
 
 
 def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
-    plan, (episodes, _) = plan_of(), crowd(5)
-    messages = sent(plan, episodes, sampler())
+    mechanism, (episodes, _) = plan_of(), crowd(5)
+    messages = sent(mechanism, episodes, sampler())
     home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
-        plan.encoder(5)
+        mechanism.encoder(5)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
-        plan.release_reports(messages, 5)
+        mechanism.release_reports(messages, 5)
 
 
 def test_raw_counts_of_real_people_are_checked_before_their_release(monkeypatch):
     """A rehearsal is not: it protects nobody, and its noise is the same."""
-    plan, (_, counts) = plan_of(), crowd(5)
+    mechanism, (_, counts) = plan_of(), crowd(5)
     home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
-        plan.release(counts, sampler=PresetSampler.still(secure=True))
-    assert plan.release(counts, sampler=PresetSampler.still()).guarantee.simulated
+        mechanism.release(counts, sampler=PresetSampler.still(secure=True))
+    assert mechanism.release(counts, sampler=PresetSampler.still()).guarantee.simulated
 
 
 def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch):
-    plan, (_, counts) = plan_of(), crowd(5)
+    mechanism, (_, counts) = plan_of(), crowd(5)
     with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
-        plan.release(crowd(1)[1], sampler=PresetSampler.still(secure=True))
+        mechanism.release(crowd(1)[1], sampler=PresetSampler.still(secure=True))
     monkeypatch.setattr(HistogramBatch, "intensity", lambda self, _: self.mean / 2)
     for secure in (False, True):
         with pytest.raises(CalibrationError, match="not those of its plan"):
-            plan.release(counts, sampler=PresetSampler.still(secure=secure))
+            mechanism.release(counts, sampler=PresetSampler.still(secure=secure))
 
 
 def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
@@ -212,10 +212,10 @@ def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
     support = np.zeros((4, 2, 2), np.bool_)
     support[0, 0, 0] = support[1, 0] = support[2, :] = True
     for statistics in (BOTH, ("visits",)):
-        plan = plan_of(Shape(states=2, actions=2, horizon=4), statistics=statistics)
-        classes = plan.classes(30, support)
+        mechanism = plan_of(Shape(states=2, actions=2, horizon=4), statistics=statistics)
+        classes = mechanism.classes(30, support)
         seen.clear()
-        plan.encoder(30, support=support)
+        mechanism.encoder(30, support=support)
         wanted = {
             (30 * one.noise, Fraction(one.weight, 2**32 * one.cells))
             for one in classes
@@ -244,10 +244,10 @@ def noise_of_nobody(plan, users, repeats):
 def test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none(honest):
     """Noise does not depend on who stays: each cell has the whole of it, and a draw of its own."""
     users, repeats = 30, 1500
-    plan = plan_of(trust=Shuffle(6, 1e-2, mechanism="histogram", honest=honest), last=True)
-    noise, private = noise_of_nobody(plan, users, repeats)
+    mechanism = plan_of(trust=Shuffle(6, 1e-2, mechanism="histogram", honest=honest), last=True)
+    noise, private = noise_of_nobody(mechanism, users, repeats)
     units = []
-    for one, seen in zip(plan.classes(users, deterministic(SHAPE)), noise, strict=True):
+    for one, seen in zip(mechanism.classes(users, deterministic(SHAPE)), noise, strict=True):
         law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
         kurtosis = float(law.stats(moments="k"))
         assert np.abs(seen.mean(axis=0)).max() < 6 * law.std() / math.sqrt(repeats)
@@ -277,7 +277,7 @@ def _noise(classes, users, name):
 def test_unbiased_with_the_stated_variances(road):
     """Both roads; rewards and visits of a class are uncorrelated."""
     users, repeats = 30, 200
-    plan, (episodes, counts) = plan_of(), crowd(30)
+    mechanism, (episodes, counts) = plan_of(), crowd(30)
     truth = {
         "transitions": counts.row_transitions[:6],
         "rewards": counts.row_rewards - counts.row_visits / 2,
@@ -288,23 +288,23 @@ def test_unbiased_with_the_stated_variances(road):
     for seed in range(repeats):
         noise = sampler(seed)
         if road == "release":
-            private = plan.release(counts, sampler=noise)
+            private = mechanism.release(counts, sampler=noise)
         else:
-            messages = sent(plan, episodes, noise)
-            private = plan.release_reports(messages, users, secure=False)
+            messages = sent(mechanism, episodes, noise)
+            private = mechanism.release_reports(messages, users, secure=False)
         seen["transitions"].append(private.row_transitions[:6] - truth["transitions"])
         seen["rewards"].append(private.row_rewards - truth["rewards"])
         seen["visits"].append(private.row_visits - truth["visits"])
         seen["left"].append(private.left["rewards"])
-    mean = float(plan.intensity(users))
-    p = {one.statistic: one.weight / 2**32 / one.cells for one in plan.classes(users)}
+    mean = float(mechanism.intensity(users))
+    p = {one.statistic: one.weight / 2**32 / one.cells for one in mechanism.classes(users)}
     exact = {
         "transitions": mean * (1 - p["transitions"]),
         "rewards": mean / 2,
         "visits": 2 * mean * (1 - 2 * p["rewards"]),
         "left": mean * (1 - p["rewards"]),
     }
-    stated = plan.noise_variance(users)
+    stated = mechanism.noise_variance(users)
     for name, variance in exact.items():
         noise = np.array(seen[name])
         assert abs(noise.mean()) < 6 * math.sqrt(variance / noise.size)
@@ -325,12 +325,12 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
         pytest.importorskip("opendp")
     shape, users = Shape(states=2, actions=1, horizon=2), 400
     repeats = 300 if secure else 1500
-    plan = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="histogram"))
+    mechanism = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="histogram"))
     counts = Counts(users, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
     noise = SecureSampler() if secure else sampler(3)
-    one = plan.classes(users)[0]
+    one = mechanism.classes(users)[0]
     law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
-    drawn = [plan.release(counts, sampler=noise).row_transitions[0, 1] for _ in range(repeats)]
+    drawn = [mechanism.release(counts, sampler=noise).row_transitions[0, 1] for _ in range(repeats)]
     values = np.rint(np.array(drawn) + law.mean()).astype(int)
     edges = np.unique(law.ppf(np.linspace(0.03, 0.97, 16)).astype(int))
     expected = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]])) * repeats
@@ -352,12 +352,12 @@ def test_bits_and_classes_of_equal_statistics_are_one_noise():
 
 
 def test_a_trillion_users_cost_what_a_hundred_do():
-    plan, users = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram")), 10**12
+    mechanism, users = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram")), 10**12
     moves = np.zeros(SHAPE.transitions, np.int64)
     moves[:, 0, 0, 0] = users
     counts = Counts(users, moves, moves.sum(axis=-1))
-    private = plan.release(counts, sampler=sampler())
-    spread = math.sqrt(plan.noise_variance(users)["transitions"])
+    private = mechanism.release(counts, sampler=sampler())
+    spread = math.sqrt(mechanism.noise_variance(users)["transitions"])
     assert private.noise_variance["transitions"] <= spread**2
     assert private.row_transitions[0, 0] == pytest.approx(users, abs=7 * spread)
     assert abs(private.left["rewards"]).max() < 7 * spread
@@ -384,52 +384,58 @@ def test_nothing_to_release_is_refused():
 @pytest.mark.parametrize("honest", [1.0, 0.9, 0.5, 1 / 3])
 @pytest.mark.parametrize("users", [7, 100, 12_345, 10**9])
 def test_the_reliable_users_alone_add_enough(users, honest):
-    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram", honest=honest))
-    parts = plan.trials(users)
+    mechanism = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram", honest=honest))
+    parts = mechanism.trials(users)
     assert sum(part.times for part in parts) == 3
     for part in parts:
-        assert plan.mean <= part.mean <= plan.mean + Fraction(users, 2**33) + Fraction(1, 10**6)
-    plan.encoder(users)
-    assert ("all users" in plan.guarantee.assumptions[1]) == (honest == 1)
+        assert (
+            mechanism.mean
+            <= part.mean
+            <= mechanism.mean + Fraction(users, 2**33) + Fraction(1, 10**6)
+        )
+    mechanism.encoder(users)
+    assert ("all users" in mechanism.guarantee.assumptions[1]) == (honest == 1)
 
 
 def test_classes_in_which_nobody_can_move_ask_for_nothing():
     """A step that the policy cannot reach has no cell but none."""
-    plan, support = plan_of(), np.ones(SHAPE.visits, np.bool_)
+    mechanism, support = plan_of(), np.ones(SHAPE.visits, np.bool_)
     support[1] = False
-    assert sum(part.times for part in plan.trials(20, support)) == 2
+    assert sum(part.times for part in mechanism.trials(20, support)) == 2
     _, counts = crowd(20)
-    private = plan.release(counts, sampler=sampler(), support=support)
+    private = mechanism.release(counts, sampler=sampler(), support=support)
     assert private.row_rewards.shape == (6,)
 
 
 def test_encoders_travel_as_json():
-    plan, support = plan_of(), deterministic(SHAPE)
-    encoder = plan.encoder(100, support=support)
+    mechanism, support = plan_of(), deterministic(SHAPE)
+    encoder = mechanism.encoder(100, support=support)
     text = json.dumps(encoder.to_dict())
     assert load_encoder(json.loads(text)).traffic == encoder.traffic
     report = load(json.loads(text)).encode(
         {"states": [0, 1, 2], "actions": [0, 0], "rewards": [0.5, 1]}
     )
-    assert [len(cells) for cells in report] == [one.messages for one in plan.classes(100, support)]
+    assert [len(cells) for cells in report] == [
+        one.messages for one in mechanism.classes(100, support)
+    ]
 
 
 def test_a_report_as_bytes_is_counted_like_its_messages():
-    plan = plan_of()
-    encoder = plan.encoder(2)
+    mechanism = plan_of()
+    encoder = mechanism.encoder(2)
     episode = {"states": [0, 1, 2], "actions": [0, 1], "rewards": [0.0, 1.0]}
     data = [encoder.device.to_bytes(encoder.device.encode(episode)) for _ in range(2)]
     messages = np.concatenate([encoder.from_bytes(each) for each in data])
-    private = plan.release_reports(messages, 2)
+    private = mechanism.release_reports(messages, 2)
     assert private.guarantee.notion == "SDP"
     with pytest.raises(InvalidInputError, match="otherBatch"):
-        plan.encoder(3).from_bytes(data[0])
+        mechanism.encoder(3).from_bytes(data[0])
 
 
 def broken(change):
-    plan, (episodes, _) = plan_of(), crowd(5)
-    messages = sent(plan, episodes, sampler())
-    return plan, change(messages)
+    mechanism, (episodes, _) = plan_of(), crowd(5)
+    messages = sent(mechanism, episodes, sampler())
+    return mechanism, change(messages)
 
 
 def tallied(messages, more=0):
@@ -440,9 +446,9 @@ def tallied(messages, more=0):
 
 
 def test_how_often_each_message_was_sent_says_as_much():
-    plan, messages = broken(lambda m: m)
-    one, two = (plan.release_reports(data, 5) for data in (messages, tallied(messages)))
-    for name in plan.statistics:
+    mechanism, messages = broken(lambda m: m)
+    one, two = (mechanism.release_reports(data, 5) for data in (messages, tallied(messages)))
+    for name in mechanism.statistics:
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 
@@ -468,29 +474,29 @@ def test_how_often_each_message_was_sent_says_as_much():
     ],
 )
 def test_malformed_messages_are_refused_by_name(change, reason):
-    plan, messages = broken(change)
+    mechanism, messages = broken(change)
     with pytest.raises(InvalidInputError, match=rf"^{reason}: .*Nothing was released"):
-        plan.release_reports(messages, 5)
+        mechanism.release_reports(messages, 5)
 
 
 def test_an_early_release_is_refused():
     """Four of five users: their noise is not that of five, and K is that of another batch."""
-    plan, (episodes, _) = plan_of(), crowd(5)
-    encoder = plan.encoder(5)
+    mechanism, (episodes, _) = plan_of(), crowd(5)
+    encoder = mechanism.encoder(5)
     messages = np.concatenate([encoder.encode(*e, sampler()) for e in episodes[:4]])
     for users in (4, 5):
         with pytest.raises(InvalidInputError, match="wrongNumber"):
-            plan.release_reports(messages, users)
+            mechanism.release_reports(messages, users)
 
 
 def test_batches_of_one_of_too_many_and_without_honest_users_are_refused():
-    plan = plan_of()
+    mechanism = plan_of()
     with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
-        plan.encoder(1)
+        mechanism.encoder(1)
     with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
-        plan.release_reports(np.zeros((3, 2), np.int64), 1)
+        mechanism.release_reports(np.zeros((3, 2), np.int64), 1)
     with pytest.raises(InvalidInputError, match=r"users <= 1e\+12"):
-        plan.noise_variance(10**12 + 1)
+        mechanism.noise_variance(10**12 + 1)
     with pytest.raises(InvalidInputError, match="at least one honest user"):
         plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram", honest=0.1)).encoder(9)
     with pytest.raises(CalibrationError, match="delta"):
@@ -499,24 +505,27 @@ def test_batches_of_one_of_too_many_and_without_honest_users_are_refused():
 
 @pytest.mark.parametrize("users", ["5", None, 5.0, True, -1, 0])
 def test_users_are_counted_in_integers(users):
-    plan = plan_of()
-    for use in (plan.encoder, lambda n: plan.release_reports(np.zeros((3, 2), np.int64), n)):
+    mechanism = plan_of()
+    for use in (
+        mechanism.encoder,
+        lambda n: mechanism.release_reports(np.zeros((3, 2), np.int64), n),
+    ):
         with pytest.raises(InvalidInputError, match=r"Expected users"):
             use(users)
 
 
 @pytest.mark.parametrize(("honest", "least"), [(1.0, 2), (0.9, 2), (0.5, 2), (0.3, 4), (0.01, 100)])
 def test_the_least_batch_has_an_honest_user(honest, least):
-    plan = plan_of(trust=Shuffle(6, 1e-2, honest=honest))
-    assert plan.min_users == least
-    assert plan.encoder(least).traffic.messages > 0
+    mechanism = plan_of(trust=Shuffle(6, 1e-2, honest=honest))
+    assert mechanism.min_users == least
+    assert mechanism.encoder(least).traffic.messages > 0
     with pytest.raises(InvalidInputError, match=r"honest user|nobody to be mixed with"):
-        plan.encoder(least - 1)
+        mechanism.encoder(least - 1)
 
 
 def test_the_batch_is_accounted_for_and_its_limit_lies_above():
-    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram"))
-    own, limit, renyi = plan.accountings(1000)
+    mechanism = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram"))
+    own, limit, renyi = mechanism.accountings(1000)
     assert not own.bound and limit.bound and renyi.bound
     assert own.epsilon <= limit.epsilon <= 1.0 < renyi.epsilon
     assert own.epsilon == pytest.approx(1.0, abs=2e-3)

@@ -84,9 +84,9 @@ def outputs(release, users):
 def test_flipped_and_unflipped_reports_agree_bit_for_bit(epsilon, stationary):
     """An action's bits unflipped are the other action's bits flipped, for every H and epsilon."""
     trust = Local(epsilon, mechanism="randomized-response")
-    for shape, plan in streams(trust, episodes=3, stationary=stationary):
-        one = outputs(plan.open(Bits(0, 1, 0)), [user_of(shape, a) for a in (0, 1, 1)])
-        other = outputs(plan.open(Bits(1, 0, 1)), [user_of(shape, a) for a in (1, 0, 0)])
+    for shape, mechanism in streams(trust, episodes=3, stationary=stationary):
+        one = outputs(mechanism.open(Bits(0, 1, 0)), [user_of(shape, a) for a in (0, 1, 1)])
+        other = outputs(mechanism.open(Bits(1, 0, 1)), [user_of(shape, a) for a in (1, 0, 0)])
         assert np.array_equal(one, other)
 
 
@@ -95,14 +95,14 @@ def test_flipped_and_unflipped_reports_agree_bit_for_bit(epsilon, stationary):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_one_step_reports_agree_bit_for_bit(epsilon, stationary):
     """Reports of nothing but ones, or of nothing but zeros, whatever the user did."""
-    for shape, plan in streams(Local(epsilon, mechanism="one-step"), 2, stationary):
+    for shape, mechanism in streams(Local(epsilon, mechanism="one-step"), 2, stationary):
         last = shape.horizon - 1
         for bit in (0, 1):
             draws = (last, bit, bit, 0, 1 - bit, 1 - bit)  # step, false bits, kept; two users
             usual = [user_of(shape, 0), user_of(shape, 0)]
             for user in (user_of(shape, 1), user_of(shape, 0, reward=0)):
-                one = outputs(plan.open(Bits(*draws)), usual)
-                other = outputs(plan.open(Bits(*draws)), [user, user])
+                one = outputs(mechanism.open(Bits(*draws)), usual)
+                other = outputs(mechanism.open(Bits(*draws)), [user, user])
                 assert np.array_equal(one, other)
 
 
@@ -123,13 +123,13 @@ def test_a_long_stream_depends_on_answers_alone(stationary):
     """300 users: any data, with the flips that give the same answers, release the same bits."""
     shape, rng = Shape(states=2, actions=2, horizon=3), np.random.default_rng(0)
     trust = Local(1, mechanism="randomized-response")
-    plan = stream(trust, shape, episodes=300, stationary=stationary)
+    mechanism = stream(trust, shape, episodes=300, stationary=stationary)
     one, other = ([random_user(shape, rng) for _ in range(300)] for _ in range(2))
     bits, other_bits = (np.array([values_of(user) for user in users]) for users in (one, other))
     assert (bits != other_bits).any()
     flips = rng.integers(2, size=bits.shape)
-    first = outputs(plan.open(Flips(flips)), one)
-    second = outputs(plan.open(Flips(flips ^ bits ^ other_bits)), other)
+    first = outputs(mechanism.open(Flips(flips)), one)
+    second = outputs(mechanism.open(Flips(flips ^ bits ^ other_bits)), other)
     assert np.array_equal(first, second)
 
 
@@ -144,12 +144,12 @@ def test_a_long_stream_depends_on_answers_alone(stationary):
 def test_streams_release_multiples_of_a_grid(trust, stationary):
     """Through `add` and in blocks: undo the debiasing and nothing is left below the grid."""
     shape, rng = Shape(states=2, actions=2, horizon=3), np.random.default_rng(1)
-    plan = stream(trust, shape, episodes=30, stationary=stationary)
-    block = plan.open(SimulationSampler(np.random.default_rng(2))).block(30)
+    mechanism = stream(trust, shape, episodes=30, stationary=stationary)
+    block = mechanism.open(SimulationSampler(np.random.default_rng(2))).block(30)
     for integers in (block.noise * GRID, block.gains):
         assert np.array_equal(integers, np.rint(integers))
     users = [random_user(shape, rng) for _ in range(30)]
-    released = outputs(plan.open(SimulationSampler(np.random.default_rng(2))), users)
+    released = outputs(mechanism.open(SimulationSampler(np.random.default_rng(2))), users)
     if block.centres.size:
         integers = released / block.scale + block.centres
         assert np.abs(integers - np.rint(integers)).max() < 1e-9
@@ -160,10 +160,10 @@ def test_streams_release_multiples_of_a_grid(trust, stationary):
 
 @pytest.mark.parametrize("name", CENTRAL)
 def test_vector_streams_release_multiples_of_a_grid(name):
-    plan = vector_stream(
+    mechanism = vector_stream(
         Central(1, 1e-6, mechanism=name), {"losses": 4}, Sensitivity(units=4), episodes=20
     )
-    release = plan.open(SimulationSampler(np.random.default_rng(3)))
+    release = mechanism.open(SimulationSampler(np.random.default_rng(3)))
     for _ in range(20):
         values = release.add({"losses": np.array([1, 0, 1, 1])})["losses"]
         assert np.array_equal(values * GRID, np.rint(values * GRID))
@@ -183,25 +183,25 @@ def test_vector_streams_release_multiples_of_a_grid(name):
 def test_batches_are_a_function_of_integers(trust):
     """One more unit of data is the same as one more unit of noise, to the last bit."""
     shape = Shape(states=2, actions=2, horizon=3)
-    plan = trust.calibrate(shape)
+    mechanism = trust.calibrate(shape)
     users, support = 1000, check_support(None, shape)
     rng = np.random.default_rng(4)
-    if plan.name in ("one-step", "split"):
+    if mechanism.name in ("one-step", "split"):
         reports = [
-            plan.encoder(1).encode(*episode, SimulationSampler(rng))
+            mechanism.encoder(1).encode(*episode, SimulationSampler(rng))
             for episode in (random_episode(shape, rng) for _ in range(8))
         ]
         stacked = np.concatenate(reports)
-        one, other = (plan.release_reports(rows, 8) for rows in (stacked, stacked[::-1]))
+        one, other = (mechanism.release_reports(rows, 8) for rows in (stacked, stacked[::-1]))
     else:
         counts = sum_of([random_user(shape, rng) for _ in range(users)])
         draws = [rng.integers(0, 50, size) for size in (24, 12, 12)]
         raw = [getattr(counts, f"row_{name}").ravel() for name in STATISTICS]
-        one = plan.release(counts, sampler=Sums(plan, raw, draws), support=support)
+        one = mechanism.release(counts, sampler=Sums(mechanism, raw, draws), support=support)
         moved = sum_of([random_user(shape, rng) for _ in range(users)])
         others = [getattr(moved, f"row_{name}").ravel() for name in STATISTICS]
         traded = [d + a - b for d, a, b in zip(draws, raw, others, strict=True)]
-        other = plan.release(moved, sampler=Sums(plan, others, traded), support=support)
+        other = mechanism.release(moved, sampler=Sums(mechanism, others, traded), support=support)
     assert np.array_equal(values_of(one), values_of(other))
 
 
@@ -238,9 +238,11 @@ def test_floats_are_refused_as_released_state():
     with pytest.raises(InvalidInputError, match="released integers"):
         debias(np.array([0.5]), 1.0, 0.0)
     shape = Shape(states=1, actions=1, horizon=1)
-    plan = Central(1).calibrate(shape, statistics=("visits",))
+    mechanism = Central(1).calibrate(shape, statistics=("visits",))
     with pytest.raises(InvalidInputError, match="Nothing was released"):
-        batch_release(plan, {"visits": np.ones(1)}, 1, check_support(None, shape), secure=False)
+        batch_release(
+            mechanism, {"visits": np.ones(1)}, 1, check_support(None, shape), secure=False
+        )
     assert Debias(2.0, {"visits": 0.5})("visits", np.array([1, 2])).tolist() == [1.0, 3.0]
     assert Debias(2.0, {"visits": 0.5})("rewards", np.array([1])).tolist() == [2.0]
 
@@ -250,8 +252,8 @@ def test_floats_are_refused_as_released_state():
 def test_a_stream_is_used_in_one_way(name):
     """Raw counts added before a report would be published without their noise."""
     shape, rng = Shape(states=1, actions=2, horizon=2), np.random.default_rng(5)
-    plan = stream(Local(1, mechanism=name), shape, episodes=9)
-    report = plan.encoder().encode(*random_episode(shape, rng), SimulationSampler(rng))
+    mechanism = stream(Local(1, mechanism=name), shape, episodes=9)
+    report = mechanism.encoder().encode(*random_episode(shape, rng), SimulationSampler(rng))
     ways = {
         "add": lambda release: release.add(user_of(shape, 0)),
         "add_report": lambda release: release.add_report(report),
@@ -259,7 +261,7 @@ def test_a_stream_is_used_in_one_way(name):
     }
     for first, use in ways.items():
         for second, use_again in ways.items():
-            release = plan.open(SimulationSampler(rng))
+            release = mechanism.open(SimulationSampler(rng))
             use(release)
             if first == second:
                 use_again(release)

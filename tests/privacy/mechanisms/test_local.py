@@ -71,8 +71,8 @@ def test_golden_noise_per_user():
     assert math.sqrt(laplace.noise_variance(1)["transitions"]) == pytest.approx(50.9, rel=0.01)
     assert Local(1).calibrate(SHAPE).name == "split"
     for horizon, golden in ((6, 4.7), (20, 8.6)):
-        plan = Local(1, mechanism="one-step").calibrate(Shape(4, 2, horizon))
-        cell = plan.noise_variance(1)["transitions"] / 2  # a transition sums two categories
+        mechanism = Local(1, mechanism="one-step").calibrate(Shape(4, 2, horizon))
+        cell = mechanism.noise_variance(1)["transitions"] / 2  # a transition sums two categories
         assert math.sqrt(cell) == pytest.approx(golden, rel=0.01)
 
 
@@ -84,8 +84,8 @@ def test_scales_follow_the_released_statistics():
 
 
 def test_randomised_response_is_exactly_epsilon():
-    plan = batch("randomized-response", SHAPE)
-    q = plan.flip
+    mechanism = batch("randomized-response", SHAPE)
+    q = mechanism.flip
     assert 2 * 3 * 6 * math.log((1 - q) / q) == pytest.approx(1.0, rel=1e-9)
     assert 2 * 3 * 6 * math.log((1 - q) / q) <= 1.0
 
@@ -114,10 +114,10 @@ class Recorder(SimulationSampler):
 
 def test_simulated_bits_flip_with_the_calibrated_probability_both_ways():
     """At epsilon = 2000, 1 - q rounds to one: true bits would be reported for sure."""
-    plan, recorder = batch("randomized-response", epsilon=2000.0), Recorder()
+    mechanism, recorder = batch("randomized-response", epsilon=2000.0), Recorder()
     counts = episodes(5).counts(TINY, np.random.default_rng(0))
-    plan.release(counts, sampler=recorder)
-    assert 0 < plan.flip < 1e-17 and recorder.asked == {plan.flip}
+    mechanism.release(counts, sampler=recorder)
+    assert 0 < mechanism.flip < 1e-17 and recorder.asked == {mechanism.flip}
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -185,9 +185,9 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
 
     Means and covariances of both, counter by counter, within sampling error.
     """
-    plan, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 500
+    mechanism, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 500
     counts = group.counts(TINY, np.random.default_rng(0))
-    encoder = plan.encoder(5, support=PLAYED)
+    encoder = mechanism.encoder(5, support=PLAYED)
     copy = ENCODERS[name].from_dict(json.loads(json.dumps(encoder.to_dict())))
     noise, rng = sampler(1), np.random.default_rng(2)
     real, simulated = [], []
@@ -197,7 +197,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
             for i in range(5)
         ]
         reports = np.concatenate(rows)
-        private = plan.release_reports(reports, 5, secure=False, support=PLAYED)
+        private = mechanism.release_reports(reports, 5, secure=False, support=PLAYED)
         real.append(released(private))
 
         def draw(users):
@@ -208,7 +208,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
 
         # Steps are split without replacement here; users are exchangeable, so each step sees
         # a uniformly random group in both cases.
-        simulated.append(released(plan.simulate(draw, 5, sampler=noise, support=PLAYED)))
+        simulated.append(released(mechanism.simulate(draw, 5, sampler=noise, support=PLAYED)))
     real, simulated = np.array(real), np.array(simulated)
     truth = np.concatenate(
         [counts.transitions.ravel(), counts.visits.ravel(), counts.rewards.ravel()]
@@ -228,7 +228,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
 def test_batch_noise_has_the_stated_variance(name):
     """On counters nobody visits. Fails if noise is halved, shared or mis-scaled."""
     shape = Shape(states=7, actions=2, horizon=3)
-    plan = batch(name, shape, epsilon=2.0)
+    mechanism = batch(name, shape, epsilon=2.0)
     users = 400
     transitions = np.zeros(shape.transitions, np.int64)
     transitions[:, 0, 0, 0] = users
@@ -237,11 +237,11 @@ def test_batch_noise_has_the_stated_variance(name):
         return Counts(n, transitions * n // users, np.zeros(shape.visits, np.int64))
 
     noise = sampler(8)
-    runs = [plan.simulate(draw, users, sampler=noise) for _ in range(120)]
+    runs = [mechanism.simulate(draw, users, sampler=noise) for _ in range(120)]
     for statistic in ("transitions", "visits", "rewards"):
         values = np.array([getattr(run, statistic) for run in runs])
         values = values.reshape(120, 3, 7, 2, -1)[:, :, 1:]
-        expected = plan.noise_variance(users)[statistic]
+        expected = mechanism.noise_variance(users)[statistic]
         count = values.size
         assert values.var() == pytest.approx(expected, rel=8 * math.sqrt(3 / count) + 0.03)
         assert abs(values.mean()) < 6 * math.sqrt(expected / count) * 2
@@ -253,14 +253,14 @@ def test_batch_noise_has_the_stated_variance(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("stationary", [False, True])
 def test_block_boundaries_do_not_change_values(name, stationary):
-    plan = stream(name, stationary=stationary)
-    whole = plan.open(sampler()).block(50)
-    release = plan.open(sampler())
+    mechanism = stream(name, stationary=stationary)
+    whole = mechanism.open(sampler()).block(50)
+    release = mechanism.open(sampler())
     parts = [release.block(n) for n in (1, 7, 42)]
     for field in ("noise", "gains", "steps", "centres"):
         joined = np.concatenate([getattr(part, field) for part in parts])
         assert np.array_equal(joined, getattr(whole, field))
-    assert whole.noise.shape == (50, plan.cells)
+    assert whole.noise.shape == (50, mechanism.cells)
     with pytest.raises(InvalidInputError, match="longer stream"):
         release.block(1)
 
@@ -308,9 +308,9 @@ def public(block, integers):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("stationary", [False, True])
 def test_add_and_blocks_agree(name, stationary):
-    plan, group = stream(name, episodes=20, stationary=stationary), episodes(20)
-    expected = by_kernel_rule(plan, plan.open(sampler(4)).block(20), group)
-    release = plan.open(sampler(4))
+    mechanism, group = stream(name, episodes=20, stationary=stationary), episodes(20)
+    expected = by_kernel_rule(mechanism, mechanism.open(sampler(4)).block(20), group)
+    release = mechanism.open(sampler(4))
     for i in range(20):
         private = release.add(group[i : i + 1].counts(TINY, np.random.default_rng(0)))
         assert np.array_equal(released(private), expected[i])
@@ -321,16 +321,16 @@ def test_add_and_blocks_agree(name, stationary):
 @pytest.mark.parametrize("stationary", [False, True])
 def test_streams_of_real_reports_match_simulated_streams(name, stationary):
     """Same mean and variance after three users, from devices and from `block`."""
-    plan, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 350
-    encoder, noise = plan.encoder(), sampler(6)
+    mechanism, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 350
+    encoder, noise = mechanism.encoder(), sampler(6)
     real, simulated = [], []
     for _ in range(repeats):
-        release = plan.open(noise)
+        release = mechanism.open(noise)
         for i in range(3):
             report = encoder.encode(group.states[i], group.actions[i], group.rewards[i], noise)
             private = release.add_report(report)
         real.append(released(private))
-        simulated.append(by_kernel_rule(plan, plan.open(noise).block(3), group)[-1])
+        simulated.append(by_kernel_rule(mechanism, mechanism.open(noise).block(3), group)[-1])
     real, simulated = np.array(real), np.array(simulated)
     counts = group.counts(TINY, np.random.default_rng(0))
     parts = [counts.transitions, counts.visits, counts.rewards]
@@ -348,18 +348,18 @@ def test_streams_of_real_reports_match_simulated_streams(name, stationary):
 @pytest.mark.parametrize("stationary", [False, True])
 def test_stream_variance_and_error_bounds(name, stationary):
     shape = Shape(states=3, actions=20, horizon=4)
-    plan = stream(name, shape, episodes=40, stationary=stationary, epsilon=2.0)
-    drawn = [plan.open(sampler(s)).block(40) for s in range(12)]
+    mechanism = stream(name, shape, episodes=40, stationary=stationary, epsilon=2.0)
+    drawn = [mechanism.open(sampler(s)).block(40) for s in range(12)]
     blocks = [public(block, block.noise) for block in drawn]
     values = np.concatenate(blocks, axis=1)
-    transitions = plan.noise_variance(40)["transitions"]
+    transitions = mechanism.noise_variance(40)["transitions"]
     size = 3 * 20 * 3 * (1 if stationary else 4)
     last = np.concatenate([b[-1, :size] for b in blocks])
     assert last.var() == pytest.approx(transitions, rel=0.25 if stationary else 0.15)
-    bound = plan.error_bound(40, 0.1)
+    bound = mechanism.error_bound(40, 0.1)
     assert (np.abs(values[-1]) > bound).mean() <= 0.1
-    assert bound < 4 * math.sqrt(max(plan.noise_variance(40).values()))
-    assert np.allclose(plan.error_bounds(0.1)[[0, 39]], [plan.error_bound(1, 0.1), bound])
+    assert bound < 4 * math.sqrt(max(mechanism.noise_variance(40).values()))
+    assert np.allclose(mechanism.error_bounds(0.1)[[0, 39]], [mechanism.error_bound(1, 0.1), bound])
 
 
 def test_error_bounds_cover_visited_counters():
@@ -383,18 +383,18 @@ def test_what_is_refused():
         batch("one-step").release(None, sampler=None)
     with pytest.raises(CalibrationError, match="delta > 0"):
         Local(1, mechanism="bounded").calibrate(TINY)
-    plan = batch("randomized-response")
+    mechanism = batch("randomized-response")
     with pytest.raises(InvalidInputError, match="one row per user"):
-        plan.release_reports(np.zeros((3, 5), np.int64), 3)
-    width = plan.encoder(1).device.counters
+        mechanism.release_reports(np.zeros((3, 5), np.int64), 3)
+    width = mechanism.encoder(1).device.counters
     with pytest.raises(InvalidInputError, match="bits"):
-        plan.release_reports(np.full((1, width), 7), 1)
+        mechanism.release_reports(np.full((1, width), 7), 1)
     wide = np.zeros((1, 9), np.int64)
     wide[0, 0] = 2
     with pytest.raises(InvalidInputError, match="step from 0 to 1"):
         batch("one-step").release_reports(wide, 1)
     with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
-        plan.encoder(1).encode(
+        mechanism.encoder(1).encode(
             np.array([0, 0, 0]), np.array([0, 0]), np.array([0.5, 2.0]), sampler()
         )
 
@@ -428,9 +428,9 @@ def test_bounds_for_many_users_equal_those_one_by_one():
 
 
 def test_a_long_block_leaves_the_stream_where_short_ones_do():
-    plan = stream("laplace", Shape(states=9, actions=9, horizon=9), episodes=120)
-    whole = plan.open(sampler()).noise_block(120)
-    release = plan.open(sampler())
+    mechanism = stream("laplace", Shape(states=9, actions=9, horizon=9), episodes=120)
+    whole = mechanism.open(sampler()).noise_block(120)
+    release = mechanism.open(sampler())
     with pytest.raises(InvalidInputError, match="longer stream"):
         release.noise_block(121)  # nothing is drawn, nothing is lost
     assert np.array_equal(release.noise_block(100), whole[:100])
@@ -441,12 +441,12 @@ def test_a_long_block_leaves_the_stream_where_short_ones_do():
 def test_pooled_randomised_response_flips_as_much(statistics):
     """Pooling is post-processing: devices send, and flip, the bits of every step all the same."""
     options = {"shape": SHAPE, "statistics": statistics}
-    plans = [
+    mechanisms = [
         stream("randomized-response", stationary=stationary, **options)
         for stationary in (False, True)
     ]
     reach = 2 * SHAPE.horizon * len(statistics)
-    for plan in plans:
-        assert reach * math.log((1 - plan.flip) / plan.flip) <= 1
-        assert reach * math.log((1 - plan.flip) / plan.flip) == pytest.approx(1)
-        assert plan.encoder().flip == plan.flip
+    for mechanism in mechanisms:
+        assert reach * math.log((1 - mechanism.flip) / mechanism.flip) <= 1
+        assert reach * math.log((1 - mechanism.flip) / mechanism.flip) == pytest.approx(1)
+        assert mechanism.encoder().flip == mechanism.flip

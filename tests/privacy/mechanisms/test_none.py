@@ -19,11 +19,11 @@ def one_user(state=0):
 
 
 def test_a_batch_is_released_as_it_is():
-    plan = NoPrivacy().calibrate(SHAPE)
-    released = plan.release(one_user(), sampler=sampler())
+    mechanism = NoPrivacy().calibrate(SHAPE)
+    released = mechanism.release(one_user(), sampler=sampler())
     assert np.array_equal(released.transitions, one_user().transitions)
-    assert plan.noise_variance(9) == dict.fromkeys(plan.statistics, 0.0)
-    assert plan.traffic(9) is None and plan.accountings(9) == []
+    assert mechanism.noise_variance(9) == dict.fromkeys(mechanism.statistics, 0.0)
+    assert mechanism.traffic(9) is None and mechanism.accountings(9) == []
 
 
 def test_unplayed_actions_are_zero_also_without_privacy():
@@ -42,8 +42,10 @@ def test_it_takes_counts_and_has_no_encoder():
 
 @pytest.mark.parametrize("stationary", [False, True])
 def test_a_stream_is_the_running_sum(stationary):
-    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=stationary)
-    stream = plan.open(sampler())
+    mechanism = NoPrivacy().calibrate(
+        SHAPE, schedule="continual", episodes=3, stationary=stationary
+    )
+    stream = mechanism.open(sampler())
     stream.add(one_user(0))
     seen = stream.add(one_user(1)).visits
     expected = one_user(0).visits + one_user(1).visits
@@ -51,9 +53,9 @@ def test_a_stream_is_the_running_sum(stationary):
 
 
 def test_a_stream_says_that_it_has_no_noise_and_promises_nothing():
-    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
-    assert plan.name == "none" and plan.guarantee == NO_GUARANTEE
-    assert plan.error_bound(3, 0.1) == 0.0
-    assert not plan.error_bounds(0.1).any()
-    block = plan.open(sampler()).noise_block(3)
-    assert block.shape == (3, plan.cells) and not block.any()
+    mechanism = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
+    assert mechanism.name == "none" and mechanism.guarantee == NO_GUARANTEE
+    assert mechanism.error_bound(3, 0.1) == 0.0
+    assert not mechanism.error_bounds(0.1).any()
+    block = mechanism.open(sampler()).noise_block(3)
+    assert block.shape == (3, mechanism.cells) and not block.any()

@@ -37,22 +37,24 @@ def counts(users=50, seed=0):
     ("horizon", "epsilon", "std"), [(2, 0.1, 169.7), (2, 1, 17.0), (6, 1, 50.9), (20, 1, 170)]
 )
 def test_golden_laplace(horizon, epsilon, std):
-    plan = Central(epsilon=epsilon).calibrate(Shape(states=4, actions=2, horizon=horizon))
-    assert plan.name == "laplace"
-    assert plan.guarantee.delta == 0
-    assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(std, rel=0.01)
+    mechanism = Central(epsilon=epsilon).calibrate(Shape(states=4, actions=2, horizon=horizon))
+    assert mechanism.name == "laplace"
+    assert mechanism.guarantee.delta == 0
+    assert math.sqrt(mechanism.noise_variance(7)["visits"]) == pytest.approx(std, rel=0.01)
 
 
 def test_golden_gaussian():
-    plan = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))
-    assert plan.name == "gaussian"
-    assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(25.35, rel=0.01)
-    assert str(plan.guarantee).startswith("(1, 1e-06)-JDP, one user's whole episode, replace-one")
+    mechanism = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))
+    assert mechanism.name == "gaussian"
+    assert math.sqrt(mechanism.noise_variance(7)["visits"]) == pytest.approx(25.35, rel=0.01)
+    assert str(mechanism.guarantee).startswith(
+        "(1, 1e-06)-JDP, one user's whole episode, replace-one"
+    )
 
 
 @pytest.mark.parametrize("trust", [Central(epsilon=1), Central(epsilon=1, delta=1e-3)])
 def test_noise_has_the_stated_variance_and_cells_are_independent(trust):
-    plan = trust.calibrate(SHAPE)
+    mechanism = trust.calibrate(SHAPE)
     raw = counts()
     noise = np.array(
         [
@@ -63,11 +65,11 @@ def test_noise_has_the_stated_variance_and_cells_are_independent(trust):
                     (released.rewards - raw.rewards).ravel(),
                 ]
             )
-            for released in (plan.release(raw, sampler=sampler(i)) for i in range(2000))
+            for released in (mechanism.release(raw, sampler=sampler(i)) for i in range(2000))
         ]
     )
     assert (noise == np.rint(noise)).all()
-    variance = plan.noise_variance(50)["visits"]
+    variance = mechanism.noise_variance(50)["visits"]
     assert noise.var() == pytest.approx(variance, rel=0.05)
     together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
     assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
@@ -88,8 +90,10 @@ def test_counters_that_cannot_be_played_are_exactly_zero():
 
 
 def test_statistics_that_are_not_released_are_none():
-    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE, statistics=("transitions", "rewards"))
-    released = plan.release(counts(), sampler=sampler())
+    mechanism = Central(epsilon=1, delta=1e-6).calibrate(
+        SHAPE, statistics=("transitions", "rewards")
+    )
+    released = mechanism.release(counts(), sampler=sampler())
     assert released.visits is None
     assert set(released.noise_variance) == {"transitions", "rewards"}
 
@@ -103,22 +107,22 @@ def test_no_privacy_is_exact_and_says_so():
 
 
 def test_exact_stream_accumulates():
-    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=True)
-    stream = plan.open(sampler())
+    mechanism = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=True)
+    stream = mechanism.open(sampler())
     one = counts(users=1, seed=1)
     first = stream.add(one)
     second = stream.add(one)
     assert (first.transitions[0] == one.transitions.sum(0)).all()
     assert (second.visits[0] == 2 * one.visits.sum(0)).all()
     assert second.users == 2
-    assert plan.error_bound(2, 0.1) == 0.0
-    assert plan.noise_variance(2) == {"transitions": 0.0, "visits": 0.0, "rewards": 0.0}
+    assert mechanism.error_bound(2, 0.1) == 0.0
+    assert mechanism.noise_variance(2) == {"transitions": 0.0, "visits": 0.0, "rewards": 0.0}
 
 
 def test_secure_releases_are_stamped():
-    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE)
-    assert plan.release(counts(), sampler=sampler()).guarantee.simulated
-    assert not plan.release(counts(), sampler=SecureSampler()).guarantee.simulated
+    mechanism = Central(epsilon=1, delta=1e-6).calibrate(SHAPE)
+    assert mechanism.release(counts(), sampler=sampler()).guarantee.simulated
+    assert not mechanism.release(counts(), sampler=SecureSampler()).guarantee.simulated
 
 
 class TestBadInput:
@@ -145,17 +149,17 @@ class TestBadInput:
             Central(epsilon=1, calibration="paper").calibrate(SHAPE)
 
     def test_central_users_have_no_encoder(self):
-        plan = Central(epsilon=1).calibrate(SHAPE)
+        mechanism = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(UnsupportedError, match="no encoder"):
-            plan.encoder()
+            mechanism.encoder()
         with pytest.raises(UnsupportedError, match="raw counts, not reports"):
             Central(epsilon=1).calibrate(SHAPE, schedule="continual", episodes=4).encoder()
-        assert plan.traffic(3) is None
+        assert mechanism.traffic(3) is None
 
     def refused(self, raw, match, **options):
-        plan = Central(epsilon=1).calibrate(SHAPE)
+        mechanism = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(InvalidInputError, match=match):
-            plan.release(raw, sampler=sampler(), **options)
+            mechanism.release(raw, sampler=sampler(), **options)
 
     def test_no_users(self):
         self.refused(Counts.zeros(SHAPE), "users")
@@ -176,8 +180,10 @@ class TestBadInput:
         self.refused(Counts.zeros(Shape(states=2, actions=2, horizon=2)), "Shape")
 
     def test_visits_outside_played_count_as_nothing(self):
-        plan = Central(epsilon=1).calibrate(SHAPE)
-        released = plan.release(counts(), sampler=sampler(), support=np.zeros(SHAPE.visits, bool))
+        mechanism = Central(epsilon=1).calibrate(SHAPE)
+        released = mechanism.release(
+            counts(), sampler=sampler(), support=np.zeros(SHAPE.visits, bool)
+        )
         assert not released.visits.any()
 
     def test_malformed_support(self):
@@ -185,9 +191,9 @@ class TestBadInput:
         self.refused(counts(), "support", support=np.ones(SHAPE.visits))
 
     def test_simulated_users(self):
-        plan = Central(epsilon=1).calibrate(SHAPE)
+        mechanism = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(InvalidInputError, match="users"):
-            plan.simulate(counts, 0, sampler=sampler())
+            mechanism.simulate(counts, 0, sampler=sampler())
 
 
 BOTH = ("transitions", "rewards")
@@ -199,9 +205,9 @@ class TestCentred:
     def test_golden_noise_is_the_same_on_both(self):
         shape = Shape(states=4, actions=2, horizon=6)
         for trust, std in ((Central(1, 1e-6), 16.09), (Central(1), math.sqrt(512))):
-            plan = trust.calibrate(shape, statistics=BOTH, last_transitions=False)
-            assert (plan.centred, plan.last_transitions) == (True, False)
-            for variance in plan.noise_variance(7).values():
+            mechanism = trust.calibrate(shape, statistics=BOTH, last_transitions=False)
+            assert (mechanism.centred, mechanism.last_transitions) == (True, False)
+            for variance in mechanism.noise_variance(7).values():
                 assert math.sqrt(variance) == pytest.approx(std, rel=1e-3)
         whole = Central(1, 1e-6).calibrate(shape, statistics=BOTH)
         assert math.sqrt(whole.noise_variance(7)["rewards"]) == pytest.approx(17.16, rel=1e-3)
@@ -209,10 +215,10 @@ class TestCentred:
     @pytest.mark.parametrize("last_transitions", [False, True])
     def test_what_is_released(self, last_transitions):
         raw, users = counts(), 50
-        plan = NoPrivacy().calibrate(SHAPE, statistics=BOTH, last_transitions=last_transitions)
+        mechanism = NoPrivacy().calibrate(SHAPE, statistics=BOTH, last_transitions=last_transitions)
         support = np.ones(SHAPE.visits, bool)
         support[1, 2] = False
-        released = plan.release(raw, sampler=sampler(), support=support)
+        released = mechanism.release(raw, sampler=sampler(), support=support)
         steps = SHAPE.horizon if last_transitions else SHAPE.horizon - 1
         inside = raw.transitions * support[..., None]
         np.testing.assert_array_equal(released.transitions[:steps], inside[:steps])
@@ -225,8 +231,8 @@ class TestCentred:
 
     @pytest.mark.parametrize("trust", [Central(epsilon=1), Central(epsilon=1, delta=1e-3)])
     def test_noise_is_as_stated_on_half_units(self, trust):
-        plan, raw = trust.calibrate(SHAPE, statistics=BOTH, last_transitions=False), counts()
-        drawn = [plan.release(raw, sampler=sampler(i)) for i in range(1000)]
+        mechanism, raw = trust.calibrate(SHAPE, statistics=BOTH, last_transitions=False), counts()
+        drawn = [mechanism.release(raw, sampler=sampler(i)) for i in range(1000)]
         centred = raw.rewards - raw.visits / 2
         noise = np.array(
             [
@@ -242,7 +248,7 @@ class TestCentred:
         )
         assert (2 * noise == np.rint(2 * noise)).all()
         assert (noise != np.rint(noise)).any()
-        variance = plan.noise_variance(50)["rewards"]
+        variance = mechanism.noise_variance(50)["rewards"]
         assert noise.var() == pytest.approx(variance, rel=0.05)
         together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
         assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
@@ -250,14 +256,16 @@ class TestCentred:
 
     def test_a_small_epsilon_with_a_large_delta(self):
         shape = Shape(states=2, actions=2, horizon=1)
-        plan = Central(0.001, 0.05, "gaussian").calibrate(shape, statistics=("visits",))
-        assert (plan.guarantee.epsilon, plan.guarantee.delta) == (0.001, 0.05)
-        assert discrete_gaussian_delta(plan.noise.sigma, 2, 0.001) <= 0.05
+        mechanism = Central(0.001, 0.05, "gaussian").calibrate(shape, statistics=("visits",))
+        assert (mechanism.guarantee.epsilon, mechanism.guarantee.delta) == (0.001, 0.05)
+        assert discrete_gaussian_delta(mechanism.noise.sigma, 2, 0.001) <= 0.05
 
     @pytest.mark.parametrize("epsilon", [0.2, 1.0, 10.0, 40.0])
     def test_independent_accountings_agree(self, epsilon):
-        plan = Central(epsilon, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=BOTH)
-        assert cross_check(plan.accountings(7), at_most=epsilon) == pytest.approx(epsilon, rel=1e-3)
+        mechanism = Central(epsilon, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=BOTH)
+        assert cross_check(mechanism.accountings(7), at_most=epsilon) == pytest.approx(
+            epsilon, rel=1e-3
+        )
 
     @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
     def test_the_audit_finds_the_promise_attained(self, mechanism):
@@ -268,7 +276,7 @@ class TestCentred:
 
     @pytest.mark.parametrize("last_transitions", [False, True])
     def test_conformance(self, last_transitions):
-        plan = Central(1).calibrate(
+        mechanism = Central(1).calibrate(
             Shape(2, 2, 2), statistics=BOTH, last_transitions=last_transitions
         )
-        assert check_mechanism(plan).ok
+        assert check_mechanism(mechanism).ok

@@ -87,35 +87,35 @@ def test_an_encoder_travels_as_json_and_reports_played_actions_only():
 def test_fewer_played_actions_are_fewer_bytes():
     some = np.zeros(SHAPE.visits, np.bool_)
     some[:, :, 0] = True
-    plan = TRUST.calibrate(SHAPE)
-    assert plan.traffic(1, support=some).bytes < plan.traffic(1).bytes
-    assert plan.traffic(1).messages == 1
+    mechanism = TRUST.calibrate(SHAPE)
+    assert mechanism.traffic(1, support=some).bytes < mechanism.traffic(1).bytes
+    assert mechanism.traffic(1).messages == 1
 
 
 def test_reports_are_all_that_it_takes():
-    plan = TRUST.calibrate(SHAPE)
-    assert plan.takes_reports and not plan.takes_counts
+    mechanism = TRUST.calibrate(SHAPE)
+    assert mechanism.takes_reports and not mechanism.takes_counts
 
 
 def test_sums_of_reports_are_unbiased():
-    plan, noise = TRUST.calibrate(SHAPE), sampler(3)
-    encoder = plan.encoder(1)
+    mechanism, noise = TRUST.calibrate(SHAPE), sampler(3)
+    encoder = mechanism.encoder(1)
     reports = np.concatenate([encoder.encode(*EPISODE, noise) for _ in range(3000)])
-    released = plan.release_reports(reports, 3000, secure=False)
+    released = mechanism.release_reports(reports, 3000, secure=False)
     truth = 3000 * episode_counts(SHAPE, *EPISODE, noise).visits
-    extra = 3000 * plan.visit_variance * (truth > 0)
-    deviation = np.sqrt(plan.noise_variance(3000)["visits"] + extra)
+    extra = 3000 * mechanism.visit_variance * (truth > 0)
+    deviation = np.sqrt(mechanism.noise_variance(3000)["visits"] + extra)
     assert (np.abs(released.visits - truth) < 5 * deviation).all()
     assert released.guarantee.simulated
 
 
 @pytest.mark.parametrize(("column", "value"), [(0, 3), (0, -1), (4, 2), (1, -1)])
 def test_reports_that_no_device_sends_are_refused(column, value):
-    plan = TRUST.calibrate(SHAPE)
-    report = plan.encoder(1).encode(*EPISODE, sampler())
+    mechanism = TRUST.calibrate(SHAPE)
+    report = mechanism.encoder(1).encode(*EPISODE, sampler())
     report[0, column] = value
     with pytest.raises(InvalidInputError, match="a step from 0 to 2 followed by bits"):
-        plan.release_reports(report, 1)
+        mechanism.release_reports(report, 1)
 
 
 def test_a_visit_adds_variance_that_other_mechanisms_do_not_have():

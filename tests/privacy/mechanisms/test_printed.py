@@ -31,9 +31,9 @@ def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
         batch = trust.calibrate(SHAPE)
     with pytest.warns(DiscreetWarning):
         stream = trust.calibrate(SHAPE, schedule="continual", episodes=10)
-    for plan in (batch, stream):
-        assert plan.guarantee.epsilon == pytest.approx(2 * epsilon)
-        assert "claimed" in str(plan.guarantee)
+    for mechanism in (batch, stream):
+        assert mechanism.guarantee.epsilon == pytest.approx(2 * epsilon)
+        assert "claimed" in str(mechanism.guarantee)
     assert batch.noise == Laplace(18 / epsilon)
 
 
@@ -42,24 +42,24 @@ def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
 def test_printed_tree(base, factor):
     trust = Central(1, calibration="paper")
     with pytest.warns(DiscreetWarning, match="papers 003 and 004"):
-        plan = trust.calibrate(SHAPE, schedule="continual", episodes=20_000)
+        mechanism = trust.calibrate(SHAPE, schedule="continual", episodes=20_000)
     scale = printed_scale(6, 20_000, 1, base)
     assert 36 * tree_levels(20_000) / scale == pytest.approx(factor, abs=0.005)
-    assert base != 2 or plan.noise.distribution.scale == pytest.approx(scale)
+    assert base != 2 or mechanism.noise.distribution.scale == pytest.approx(scale)
 
 
 def test_printed_is_the_default_tree_through_the_front_door():
     with pytest.warns(DiscreetWarning):
-        plan = Central(1, calibration="paper").calibrate(
+        mechanism = Central(1, calibration="paper").calibrate(
             SHAPE, schedule="continual", episodes=20_000
         )
-    assert plan.name == "tree-laplace"
-    assert plan.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
+    assert mechanism.name == "tree-laplace"
+    assert mechanism.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
     with pytest.warns(DiscreetWarning):
         iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate(
             SHAPE, schedule="continual", episodes=20_000
         )
-    assert iid.guarantee.epsilon == plan.guarantee.epsilon
+    assert iid.guarantee.epsilon == mechanism.guarantee.epsilon
     with pytest.raises(CalibrationError, match="zero at K = 1"):
         Central(1, calibration="paper").calibrate(SHAPE, schedule="continual", episodes=1)
 
@@ -69,9 +69,9 @@ def test_printed_gaussian():
     assert printed_gaussian_delta(20, 1.0) == pytest.approx(0.64, abs=0.005)
     trust = Local(1, 1e-6, mechanism="gaussian", calibration="paper")
     with pytest.warns(DiscreetWarning, match="delta=0"):
-        plan = trust.calibrate(SHAPE, schedule="continual", episodes=10, stationary=True)
-    assert plan.noise.distribution.sigma == 6
-    assert plan.guarantee.delta == pytest.approx(
+        mechanism = trust.calibrate(SHAPE, schedule="continual", episodes=10, stationary=True)
+    assert mechanism.noise.distribution.sigma == 6
+    assert mechanism.guarantee.delta == pytest.approx(
         gaussian_delta(6.0, 6 * math.sqrt(6), 1.0), rel=0.02
     )
 
@@ -84,20 +84,20 @@ def test_printed_randomised_response():
         trust.calibrate(SHAPE, schedule="continual", episodes=10)
     wide = Local(20, mechanism="randomized-response", calibration="paper")
     with pytest.warns(DiscreetWarning, match="002"):
-        plan = wide.calibrate(SHAPE)
-    q = plan.flip
+        mechanism = wide.calibrate(SHAPE)
+    q = mechanism.flip
     assert q == pytest.approx(1 / (math.exp(20 / 6) - 1))
-    assert plan.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
+    assert mechanism.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
 
 
 @pytest.mark.parametrize("schedule", ["batch", "continual"])
 def test_paper_002_has_its_own_laplace_scale(schedule):
     """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
     options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
-    plan = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
-    law = plan.noise if schedule == "batch" else plan.noise.distribution
+    mechanism = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
+    law = mechanism.noise if schedule == "batch" else mechanism.noise.distribution
     assert law == Laplace(6 * 6 / 0.5)
-    assert plan.guarantee.epsilon == pytest.approx(0.5)
+    assert mechanism.guarantee.epsilon == pytest.approx(0.5)
     with pytest.warns(DiscreetWarning, match="003 and 004"):
         other = Local(0.5, mechanism="laplace", calibration="paper-003").calibrate(SHAPE)
     assert other.noise == Laplace(3 * 6 / 0.5)
@@ -124,9 +124,9 @@ def test_a_paper_that_does_not_print_the_mechanism_is_refused(trust, schedule):
 def test_beta_is_split_in_001_and_not_in_000(paper, tau):
     """001, Section V: beta' = beta/(HXA); 000, Section V-A: beta for every counter."""
     with pytest.warns(DiscreetWarning, match="deliver"):
-        plan = Shuffle(1, 1e-5, mechanism="bits", calibration=paper).calibrate(SHAPE)
-    assert round(plan.printed.tau) == tau
-    assert plan.printed.epsilon_per_counter == pytest.approx(1 / 18)
+        mechanism = Shuffle(1, 1e-5, mechanism="bits", calibration=paper).calibrate(SHAPE)
+    assert round(mechanism.printed.tau) == tau
+    assert mechanism.printed.epsilon_per_counter == pytest.approx(1 / 18)
 
 
 def test_a_calibration_is_exact_or_of_one_of_the_five():
@@ -140,8 +140,8 @@ def test_printed_dense_losses():
     sensitivity = Sensitivity(units=4 * 6 + 4 * 6 * 2, horizon=6)
     trust = Local(0.5, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning):
-        plan = vector_stream(trust, {"counts": 9, "losses": 48}, sensitivity, episodes=5)
-    assert plan.guarantee.epsilon == pytest.approx(4.0 * 0.5)
+        mechanism = vector_stream(trust, {"counts": 9, "losses": 48}, sensitivity, episodes=5)
+    assert mechanism.guarantee.epsilon == pytest.approx(4.0 * 0.5)
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_algorithm_4_as_printed_never_fills_leaf_zero():
         return released
 
     assert printed(7) == [0, 0, 1, 0, 1, 2, 3]
-    plan = Central(1, mechanism="tree-iid").calibrate(ONE, schedule="continual", episodes=7)
-    release = plan.open(Silent())
+    mechanism = Central(1, mechanism="tree-iid").calibrate(ONE, schedule="continual", episodes=7)
+    release = mechanism.open(Silent())
     one = Counts(1, np.ones(ONE.transitions, np.int64), np.zeros(ONE.visits, np.int64))
     assert [release.add(one).visits.item() for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
 

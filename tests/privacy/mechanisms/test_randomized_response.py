@@ -36,10 +36,10 @@ def test_the_printed_probability_is_none_when_epsilon_is_small():
 def test_the_printed_probability_delivers_less_than_it_claims():
     trust = Local(4, mechanism="randomized-response", calibration="paper")
     with pytest.warns(DiscreetWarning, match="deliver epsilon="):
-        plan = trust.calibrate(SHAPE)
-    assert plan.flip == pytest.approx(1 / math.expm1(2.0))
-    assert plan.guarantee.epsilon > 4
-    assert "paper 002" in plan.guarantee.claimed
+        mechanism = trust.calibrate(SHAPE)
+    assert mechanism.flip == pytest.approx(1 / math.expm1(2.0))
+    assert mechanism.guarantee.epsilon > 4
+    assert "paper 002" in mechanism.guarantee.claimed
 
 
 def test_one_half_leaves_nothing_to_estimate():
@@ -52,14 +52,14 @@ def test_one_half_leaves_nothing_to_estimate():
 
 
 def test_sums_of_reports_are_unbiased_and_have_the_stated_variance():
-    plan, noise = TRUST.calibrate(SHAPE, statistics=("visits",)), sampler(1)
+    mechanism, noise = TRUST.calibrate(SHAPE, statistics=("visits",)), sampler(1)
     episode = (np.zeros(3, int), np.zeros(2, int), np.zeros(2))
-    encoder = plan.encoder(1)
+    encoder = mechanism.encoder(1)
     estimates = []
     for _ in range(300):
         reports = np.concatenate([encoder.encode(*episode, noise) for _ in range(5)])
-        estimates.append(plan.release_reports(reports, 5, secure=False).visits)
-    deviation = math.sqrt(plan.noise_variance(5)["visits"])
+        estimates.append(mechanism.release_reports(reports, 5, secure=False).visits)
+    deviation = math.sqrt(mechanism.noise_variance(5)["visits"])
     truth = np.zeros(SHAPE.visits)
     truth[:, 0, 0] = 5
     assert (np.abs(np.mean(estimates, axis=0) - truth) < 5 * deviation / math.sqrt(300)).all()
@@ -67,25 +67,25 @@ def test_sums_of_reports_are_unbiased_and_have_the_stated_variance():
 
 
 def test_a_simulated_batch_has_the_same_law_as_its_reports():
-    plan, noise = TRUST.calibrate(SHAPE, statistics=("visits",)), sampler(2)
+    mechanism, noise = TRUST.calibrate(SHAPE, statistics=("visits",)), sampler(2)
     visits = np.zeros(SHAPE.visits, np.int64)
     visits[:, 0, 0] = 5
     transitions = np.zeros(SHAPE.transitions, np.int64)
     transitions[:, 0, 0, 0] = 5
     counts = Counts(5, transitions, np.zeros(SHAPE.visits, np.int64))
-    drawn = [plan.release(counts, sampler=noise).visits for _ in range(400)]
-    deviation = math.sqrt(plan.noise_variance(5)["visits"])
+    drawn = [mechanism.release(counts, sampler=noise).visits for _ in range(400)]
+    deviation = math.sqrt(mechanism.noise_variance(5)["visits"])
     assert (np.abs(np.mean(drawn, axis=0) - visits) < 5 * deviation / 20).all()
     assert np.std(drawn, axis=0) == pytest.approx(deviation, rel=0.25)
 
 
 @pytest.mark.parametrize("value", [-1, 2])
 def test_a_report_of_anything_but_bits_is_refused(value):
-    plan = TRUST.calibrate(SHAPE)
-    report = np.zeros((1, plan.encoder(1).device.counters), np.int64)
+    mechanism = TRUST.calibrate(SHAPE)
+    report = np.zeros((1, mechanism.encoder(1).device.counters), np.int64)
     report[0, 3] = value
     with pytest.raises(InvalidInputError, match="reports of bits"):
-        plan.release_reports(report, 1)
+        mechanism.release_reports(report, 1)
     stream = TRUST.calibrate(SHAPE, schedule="continual", episodes=2).open(sampler())
     with pytest.raises(InvalidInputError, match="a report of bits"):
         stream.add_report(report)

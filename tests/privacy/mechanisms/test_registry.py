@@ -71,8 +71,8 @@ def test_a_mechanism_of_a_script_is_its_class():
 
     own = AddedOnce(laplace_noise, kind=Own)
     registry.register(registry.MechanismSpec("central", "batch", "own", own, pure=True))
-    plan = Central(1, mechanism="own").calibrate(SHAPE)
-    assert (type(plan), plan.name) == (Own, "own")
+    mechanism = Central(1, mechanism="own").calibrate(SHAPE)
+    assert (type(mechanism), mechanism.name) == (Own, "own")
 
 
 @pytest.mark.core

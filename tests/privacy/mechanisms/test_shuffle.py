@@ -58,17 +58,20 @@ class TestRealMessages:
     def test_same_distribution_as_the_direct_binomial(self):
         """Every counter of many batches: real bits and direct draws against the exact pmf."""
         users, repeats = 7, 300
-        plan = TRUST.calibrate(SHAPE)
-        each = plan.bits(users)
+        mechanism = TRUST.calibrate(SHAPE)
+        each = mechanism.bits(users)
         trials = users * each.bits
         episodes, counts = batch(users)
         truth = vector(
             type("T", (), {n: getattr(counts, n) for n in ("transitions", "visits", "rewards")})
         )
         real = [
-            vector(through_the_shuffler(plan, episodes, sampler(seed))) for seed in range(repeats)
+            vector(through_the_shuffler(mechanism, episodes, sampler(seed)))
+            for seed in range(repeats)
         ]
-        direct = [vector(plan.release(counts, sampler=sampler(seed))) for seed in range(repeats)]
+        direct = [
+            vector(mechanism.release(counts, sampler=sampler(seed))) for seed in range(repeats)
+        ]
         for drawn in (real, direct):
             noise = np.array(drawn) - truth + trials * each.probability
             assert np.allclose(noise, np.rint(noise), atol=1e-9)
@@ -87,8 +90,8 @@ class TestRealMessages:
 
         Messages hold a counter and a bit; after the shuffler their order is fresh randomness.
         """
-        plan = TRUST.calibrate(SHAPE)
-        encoder = plan.encoder(5)
+        mechanism = TRUST.calibrate(SHAPE)
+        encoder = mechanism.encoder(5)
         episodes, _ = batch(5)
         messages = np.concatenate([encoder.encode(*e, sampler(1)) for e in episodes])
         assert messages.shape[1] == 2
@@ -100,8 +103,8 @@ class TestRealMessages:
             for i in range(5 * (1 + encoder.noise.bits))
         ]
         assert sorted(rebuilt) == sorted(map(tuple, messages.tolist()))
-        one = plan.release_reports(messages, 5)
-        two = plan.release_reports(np.array(rebuilt), 5)
+        one = mechanism.release_reports(messages, 5)
+        two = mechanism.release_reports(np.array(rebuilt), 5)
         assert (vector(one) == vector(two)).all()
 
     def test_number_of_messages_does_not_depend_on_the_episode(self):
@@ -121,20 +124,20 @@ class TestRealMessages:
     def test_played_counters_only(self):
         support = np.zeros(SHAPE.visits, bool)
         support[:, :, 0] = True
-        plan = TRUST.calibrate(SHAPE)
+        mechanism = TRUST.calibrate(SHAPE)
         episodes = [(np.array([0, 1, 1]), np.array([0, 0]), np.array([0.5, 1.0]))] * 6
-        private = through_the_shuffler(plan, episodes, sampler(), support)
+        private = through_the_shuffler(mechanism, episodes, sampler(), support)
         assert not private.visits[~support].any()
         assert not private.transitions[~support].any()
-        assert plan.traffic(6, support=support).messages == plan.traffic(6).messages // 2
+        assert mechanism.traffic(6, support=support).messages == mechanism.traffic(6).messages // 2
         assert np.array_equal(private.support, support)
 
     def test_secure_bits_are_stamped_so(self):
-        plan = TRUST.calibrate(SHAPE)
+        mechanism = TRUST.calibrate(SHAPE)
         episodes, _ = batch(3)
-        private = through_the_shuffler(plan, episodes, SecureSampler())
+        private = through_the_shuffler(mechanism, episodes, SecureSampler())
         assert not private.guarantee.simulated
-        assert through_the_shuffler(plan, episodes, sampler()).guarantee.simulated
+        assert through_the_shuffler(mechanism, episodes, sampler()).guarantee.simulated
 
     def test_encoder_travels_as_json(self):
         encoder = TRUST.calibrate(SHAPE).encoder(9)
@@ -227,9 +230,9 @@ class TestRefusals:
             Shuffle(epsilon=1).calibrate(SHAPE)
 
     def test_no_honest_user_left(self):
-        plan = Shuffle(epsilon=1, delta=1e-6, honest=0.1).calibrate(SHAPE)
+        mechanism = Shuffle(epsilon=1, delta=1e-6, honest=0.1).calibrate(SHAPE)
         with pytest.raises(InvalidInputError, match="honest"):
-            plan.bits(9)
+            mechanism.bits(9)
 
     def test_foreign_encoder(self):
         with pytest.raises(InvalidInputError, match="encoder"):
@@ -242,17 +245,19 @@ class TestCalibration:
     @pytest.mark.core
     @pytest.mark.parametrize("users", [100, 2_571, 20_000, 10**7])
     def test_exact_noise_delivers(self, users):
-        plan = Shuffle(epsilon=1, delta=1e-6).calibrate(self.SHAPE)
-        each = plan.bits(users)
+        mechanism = Shuffle(epsilon=1, delta=1e-6).calibrate(self.SHAPE)
+        each = mechanism.bits(users)
         noise = binomial_pmf(users * each.bits, each.probability)
         assert delta_of_moves(noise, 18, 18, 1.0) <= 1e-6
-        assert plan.noise_variance(users)["visits"] == pytest.approx(25.37**2, rel=0.01)
+        assert mechanism.noise_variance(users)["visits"] == pytest.approx(25.37**2, rel=0.01)
 
     def test_fewer_statistics_need_less_noise(self):
-        plan = Shuffle(epsilon=1, delta=1e-6).calibrate(
+        mechanism = Shuffle(epsilon=1, delta=1e-6).calibrate(
             self.SHAPE, statistics=("transitions", "rewards")
         )
-        assert math.sqrt(plan.noise_variance(20_000)["rewards"]) == pytest.approx(20.7, rel=0.01)
+        assert math.sqrt(mechanism.noise_variance(20_000)["rewards"]) == pytest.approx(
+            20.7, rel=0.01
+        )
 
     def test_honest_fraction(self):
         all_honest = Shuffle(epsilon=1, delta=1e-6).calibrate(self.SHAPE)
@@ -274,28 +279,28 @@ class TestCalibration:
     def test_printed_noise(self, horizon, epsilon, std):
         shape = Shape(states=4, actions=2, horizon=horizon)
         with pytest.warns(DiscreetWarning, match="printed shuffle constants"):
-            plan = Shuffle(epsilon=epsilon, delta=1e-6, calibration="paper").calibrate(shape)
-        assert math.sqrt(plan.noise_variance(100)["visits"]) == pytest.approx(std, rel=0.01)
+            mechanism = Shuffle(epsilon=epsilon, delta=1e-6, calibration="paper").calibrate(shape)
+        assert math.sqrt(mechanism.noise_variance(100)["visits"]) == pytest.approx(std, rel=0.01)
 
     def test_printed_constants_deliver_far_more_than_claimed_in_the_sum_view(self):
         with pytest.warns(DiscreetWarning):
-            plan = Shuffle(epsilon=1, delta=1e-6, calibration="paper").calibrate(self.SHAPE)
-        assert plan.guarantee.epsilon == pytest.approx(0.055, rel=0.01)
-        assert plan.guarantee.claimed == "(1, 1e-06)-SDP"
+            mechanism = Shuffle(epsilon=1, delta=1e-6, calibration="paper").calibrate(self.SHAPE)
+        assert mechanism.guarantee.epsilon == pytest.approx(0.055, rel=0.01)
+        assert mechanism.guarantee.claimed == "(1, 1e-06)-SDP"
         for users in (1, 1000, 600_000, 1_200_000, 10**8):
-            each = plan.bits(users)
+            each = mechanism.bits(users)
             noise = binomial_pmf(users * each.bits, each.probability)
-            assert epsilon_of_moves(noise, 18, 18, 1e-6) <= plan.guarantee.epsilon * (1 + 1e-6)
+            assert epsilon_of_moves(noise, 18, 18, 1e-6) <= mechanism.guarantee.epsilon * (1 + 1e-6)
 
     def test_printed_constants_with_dishonest_users_deliver_less(self):
         with pytest.warns(DiscreetWarning):
             half = Shuffle(epsilon=1, delta=1e-6, calibration="paper", honest=0.5)
-            plan = half.calibrate(self.SHAPE)
+            mechanism = half.calibrate(self.SHAPE)
         for users in (1000, 1_200_000):
-            each = plan.bits(users)
+            each = mechanism.bits(users)
             noise = binomial_pmf(users // 2 * each.bits, each.probability)
-            assert epsilon_of_moves(noise, 18, 18, 1e-6) <= plan.guarantee.epsilon * (1 + 1e-6)
-        assert plan.guarantee.epsilon > 0.07
+            assert epsilon_of_moves(noise, 18, 18, 1e-6) <= mechanism.guarantee.epsilon * (1 + 1e-6)
+        assert mechanism.guarantee.epsilon > 0.07
 
 
 class TestJumps:
@@ -305,15 +310,17 @@ class TestJumps:
 
     def test_real_messages_have_the_calibrated_law(self):
         users, repeats = 12, 150
-        plan = self.TRUST.calibrate(SHAPE)
-        each = plan.bits(users)
+        mechanism = self.TRUST.calibrate(SHAPE)
+        each = mechanism.bits(users)
         assert each.weights
         episodes, counts = batch(users)
         truth = vector(
             type("T", (), {n: getattr(counts, n) for n in ("transitions", "visits", "rewards")})
         )
-        real = [vector(through_the_shuffler(plan, episodes, sampler(s))) for s in range(repeats)]
-        direct = [vector(plan.release(counts, sampler=sampler(s))) for s in range(repeats)]
+        real = [
+            vector(through_the_shuffler(mechanism, episodes, sampler(s))) for s in range(repeats)
+        ]
+        direct = [vector(mechanism.release(counts, sampler=sampler(s))) for s in range(repeats)]
         pmf = each.pmf(users)
         for drawn in (real, direct):
             noise = np.array(drawn) - truth
@@ -326,13 +333,13 @@ class TestJumps:
             assert abs(np.corrcoef(noise[:, 0], noise[:, 1])[0, 1]) < 6 / math.sqrt(repeats)
 
     def test_messages_are_bits_equally_many_from_everybody(self):
-        plan = self.TRUST.calibrate(SHAPE)
-        encoder = plan.encoder(1000)
+        mechanism = self.TRUST.calibrate(SHAPE)
+        encoder = mechanism.encoder(1000)
         rng = np.random.default_rng(0)
         sent = [encoder.encode(*episode(rng), sampler(i)) for i in range(40)]
         assert all(np.array_equal(rows[:, 0], sent[0][:, 0]) for rows in sent)
         assert all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
-        assert len(sent[0]) == plan.traffic(1000).messages
+        assert len(sent[0]) == mechanism.traffic(1000).messages
         copy = BitsEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
         assert copy.noise == encoder.noise
         assert np.array_equal(
@@ -341,12 +348,12 @@ class TestJumps:
         )
 
     def test_secure_devices_and_half_of_them_honest(self):
-        plan = Shuffle(epsilon=10, delta=1e-6, honest=0.5).calibrate(SHAPE)
-        each = plan.bits(40)
+        mechanism = Shuffle(epsilon=10, delta=1e-6, honest=0.5).calibrate(SHAPE)
+        each = mechanism.bits(40)
         assert each == self.TRUST.calibrate(SHAPE).bits(20)
-        assert plan.noise_variance(40)["visits"] == pytest.approx(2 * each.variance(20))
+        assert mechanism.noise_variance(40)["visits"] == pytest.approx(2 * each.variance(20))
         episodes, _ = batch(3)
-        assert not through_the_shuffler(plan, episodes, SecureSampler()).guarantee.simulated
+        assert not through_the_shuffler(mechanism, episodes, SecureSampler()).guarantee.simulated
 
     def test_independent_accountings_agree(self):
         routes = self.TRUST.calibrate(SHAPE).accountings(20_000)
@@ -354,12 +361,12 @@ class TestJumps:
 
     def test_the_running_code_delivers(self):
         for users in (1, 50, 1000):
-            plan = self.TRUST.calibrate(SHAPE)
-            assert 8.5 < additive(plan, users=users).epsilon(1e-6) <= 10 * (1 + 1e-6)
+            mechanism = self.TRUST.calibrate(SHAPE)
+            assert 8.5 < additive(mechanism, users=users).epsilon(1e-6) <= 10 * (1 + 1e-6)
 
 
 def test_a_batch_of_more_users_than_there_are_is_refused():
-    plan = Shuffle(1, 1e-6).calibrate(Shape(2, 2, 2))
-    assert plan.bits(10**12).bits == 1
+    mechanism = Shuffle(1, 1e-6).calibrate(Shape(2, 2, 2))
+    assert mechanism.bits(10**12).bits == 1
     with pytest.raises(InvalidInputError, match=r"users <= 1e\+12, got .* smaller"):
-        plan.bits(10**12 + 1)
+        mechanism.bits(10**12 + 1)

@@ -55,15 +55,15 @@ def test_what_cannot_be_calibrated():
 
 
 def test_noise_is_stated_by_statistic():
-    plan = plan_of()
-    q = plan.flip
+    mechanism = plan_of()
+    q = mechanism.flip
     one = q * (1 - q) / (KEEP - q) ** 2
-    assert plan.centred and not plan.last_transitions
-    assert plan.noise_variance(10) == pytest.approx(
+    assert mechanism.centred and not mechanism.last_transitions
+    assert mechanism.noise_variance(10) == pytest.approx(
         {"transitions": 10 * 3 * one, "rewards": 10 * 9 * one / 2, "visits": 10 * 9 * one * 2}
     )
-    assert plan.visit_variance == pytest.approx(2 * 3 - 1)  # as p = 1/2, whatever q is
-    assert plan.reward_visit_variance == pytest.approx((2 * 9 - 1) / 4)
+    assert mechanism.visit_variance == pytest.approx(2 * 3 - 1)  # as p = 1/2, whatever q is
+    assert mechanism.reward_visit_variance == pytest.approx((2 * 9 - 1) / 4)
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_noise_is_stated_by_statistic():
     ],
 )
 def test_nobody_reports_what_is_not_asked_for(statistics, shown, rarity):
-    plan = plan_of(statistics)
-    assert set(plan.noise_variance(1)) == shown
-    assert {name: plan.rarity(name) for name in plan.parts} == rarity
-    counts = plan.simulate(crowd, 50, sampler=sampler())
+    mechanism = plan_of(statistics)
+    assert set(mechanism.noise_variance(1)) == shown
+    assert {name: mechanism.rarity(name) for name in mechanism.parts} == rarity
+    counts = mechanism.simulate(crowd, 50, sampler=sampler())
     released = {name for name in shown if getattr(counts, name) is not None}
     assert released == shown and counts.centred == ("rewards" in statistics)
 
 
 def test_a_single_step_is_known_by_its_rewards():
-    plan = plan_of(shape=Shape(2, 1, 1))
-    assert set(plan.parts) == {"rewards"}
-    assert plan.noise_variance(1)["transitions"] > 0
+    mechanism = plan_of(shape=Shape(2, 1, 1))
+    assert set(mechanism.parts) == {"rewards"}
+    assert mechanism.noise_variance(1)["transitions"] > 0
     users = Trajectories(np.zeros((9, 2), int), np.zeros((9, 1), int), np.ones((9, 1)))
-    counts = plan.simulate(
-        lambda n: users.counts(plan.shape, np.random.default_rng(0)), 9, sampler=sampler()
+    counts = mechanism.simulate(
+        lambda n: users.counts(mechanism.shape, np.random.default_rng(0)), 9, sampler=sampler()
     )
     assert not counts.transitions.any() and counts.visits.any()
 
@@ -138,7 +138,7 @@ def by_simulation(plan, users):
 @pytest.mark.parametrize("way", [by_reports, by_simulation])
 def test_releases_are_unbiased_and_vary_as_stated(way):
     """All users do the same: then everything that varies is noise, and what reporting adds."""
-    plan, users = plan_of(), 12
+    mechanism, users = plan_of(), 12
     alone = episode_counts(SHAPE, *EPISODE, sampler())
     truth = {
         "transitions": users * alone.transitions,
@@ -147,13 +147,13 @@ def test_releases_are_unbiased_and_vary_as_stated(way):
     }
     visited = users * alone.visits
     extra = {
-        "transitions": users * alone.transitions * plan.visit_variance,
+        "transitions": users * alone.transitions * mechanism.visit_variance,
         # Her reward is known, so all of it is what reporting adds.
-        "rewards": visited * plan.reward_visit_variance,
-        "visits": visited * (4 * plan.reward_visit_variance),
+        "rewards": visited * mechanism.reward_visit_variance,
+        "visits": visited * (4 * mechanism.reward_visit_variance),
     }
-    for name, (mean, variance) in means(plan, way(plan, users)).items():
-        stated = plan.noise_variance(users)[name] + extra[name]
+    for name, (mean, variance) in means(mechanism, way(mechanism, users)).items():
+        stated = mechanism.noise_variance(users)[name] + extra[name]
         last = slice(None, -1) if name == "transitions" else slice(None)
         assert (np.abs(mean - truth[name])[last] < 5 * np.sqrt(stated / 400)[last]).all()
         assert np.allclose(variance[last], stated[last], rtol=0.45)
@@ -163,13 +163,13 @@ def test_releases_are_unbiased_and_vary_as_stated(way):
 
 
 def test_steps_off_the_policy_count_as_nothing():
-    plan, support = plan_of(), np.zeros(SHAPE.visits, np.bool_)
+    mechanism, support = plan_of(), np.zeros(SHAPE.visits, np.bool_)
     support[:, :, 0] = True  # the user leaves at once
-    encoder, noise = plan.encoder(1, support=support), sampler(1)
+    encoder, noise = mechanism.encoder(1, support=support), sampler(1)
     reports = np.concatenate([encoder.encode(*EPISODE, noise) for _ in range(4000)])
-    counts = plan.release_reports(reports, 4000, secure=False, support=support)
+    counts = mechanism.release_reports(reports, 4000, secure=False, support=support)
     for name, values in (("transitions", counts.transitions), ("visits", counts.visits)):
-        assert (np.abs(values) < 5 * math.sqrt(plan.noise_variance(4000)[name])).all()
+        assert (np.abs(values) < 5 * math.sqrt(mechanism.noise_variance(4000)[name])).all()
         assert not values[:, :, 1].any()
 
 
@@ -186,16 +186,16 @@ def test_an_encoder_travels_as_json():
 
 @pytest.mark.parametrize(("column", "value"), [(0, 5), (0, -1), (4, 2), (1, -1)])
 def test_reports_that_no_device_sends_are_refused(column, value):
-    plan = plan_of()
-    report = plan.encoder(1).encode(*EPISODE, sampler())
+    mechanism = plan_of()
+    report = mechanism.encoder(1).encode(*EPISODE, sampler())
     report[0, column] = value
     with pytest.raises(InvalidInputError, match="a slot from 0 to 4 followed by bits"):
-        plan.release_reports(report, 1)
+        mechanism.release_reports(report, 1)
 
 
 def test_reports_are_all_that_it_takes():
-    plan = plan_of()
-    assert plan.takes_reports and not plan.takes_counts
+    mechanism = plan_of()
+    assert mechanism.takes_reports and not mechanism.takes_counts
 
 
 def test_a_billion_users_cost_what_a_thousand_do():

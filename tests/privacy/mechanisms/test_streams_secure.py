@@ -20,8 +20,8 @@ TRUSTS = [
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda t: f"{t.notion}-{t.mechanism}")
 def test_secure_streams_are_stamped_and_plausible(trust):
     pytest.importorskip("opendp")
-    plan = trust.calibrate(TINY, schedule="continual", episodes=8)
-    release = plan.open(SecureSampler())
+    mechanism = trust.calibrate(TINY, schedule="continual", episodes=8)
+    release = mechanism.open(SecureSampler())
     transitions = np.zeros(TINY.transitions, np.int64)
     transitions[:, 0, 0, 1] = 1
     user = Counts(1, transitions, transitions.sum(axis=-1))
@@ -35,9 +35,9 @@ def test_secure_streams_are_stamped_and_plausible(trust):
             (private.rewards - 8 * user.rewards).ravel(),
         ]
     )
-    assert np.abs(error).max() <= plan.error_bound(8, 1e-8)  # 16 counters: 1.6e-7
+    assert np.abs(error).max() <= mechanism.error_bound(8, 1e-8)  # 16 counters: 1.6e-7
     assert error.any()
     with pytest.raises(InvalidInputError):
-        plan.noise_variance(9)
+        mechanism.noise_variance(9)
     with pytest.raises(InvalidInputError):
-        plan.error_bound(0, 0.1)
+        mechanism.error_bound(0, 0.1)
