@@ -294,7 +294,7 @@ def test_dp_ucbvi_as_printed(name):
     assert settings.clip and settings.cap == "horizon"  # min{Q_prev, H, ...}
     assert not learner.problem.stationary
     iota = math.log(30 * H * X * A * K * H / settings.failure)
-    assert learner._sizes()[-1] == pytest.approx(iota)
+    assert learner.sizes(30 * learner.problem.shape.horizon)[-1] == pytest.approx(iota)
     table = learner.coefficients(np.array([500]))[0]
     row = {column.name.lower(): float(table[column]) for column in Column}
     E = row["error"]
