@@ -25,8 +25,8 @@ KINDS = {
     "central": {"trust": discreet.Central(1, 1e-6)},
     "local": {"trust": discreet.Local(1)},
     "shuffle": {"trust": discreet.Shuffle(2, 1e-6)},
-    "stream": {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"},
-    "local stream": {"trust": discreet.Local(1), "learner": "dp-ucbvi"},
+    "continual": {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"},
+    "local continual": {"trust": discreet.Local(1), "learner": "dp-ucbvi"},
 }
 _MOST = 12
 """Users per batch: kills shall meet many tells."""

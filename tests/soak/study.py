@@ -36,7 +36,7 @@ def kills(folder: pathlib.Path, number: int) -> None:
 
 def races(folder: pathlib.Path, seconds: float) -> None:
     """Two processes tell one study."""
-    for kind in ("central", "stream"):
+    for kind in ("central", "continual"):
         path = folder / f"race-{kind}.db"
         told = race(path, kind, seconds)
         study = discreet.resume(path)

@@ -18,7 +18,7 @@ def test_killed_at_any_moment_every_batch_counts_once(tmp_path, kind):
     assert check_kills(tmp_path, kind, kills=2)["kills"] == 2
 
 
-@pytest.mark.parametrize("kind", ["central", "local stream"])
+@pytest.mark.parametrize("kind", ["central", "local continual"])
 def test_killed_before_any_statement_of_close_it_ends_once_or_not_at_all(tmp_path, kind):
     found = check_close(tmp_path, kind)
     assert found["kills"] > 10
