@@ -44,10 +44,10 @@ def cases():
             two = batch(central, horizon, statistics=TWO)
             yield f"one-shot Gaussian, two statistics {name}", two, None, False
             shuffle = Shuffle(epsilon=epsilon, delta=delta)
-            classes = batch(shuffle, horizon, statistics=TWO, last_transitions=False)
+            groups = batch(shuffle, horizon, statistics=TWO, last_transitions=False)
             if epsilon >= 0.5:  # millions of atoms below it: minutes
-                yield f"classes n=20,000 {name}", classes, 20_000, False
-            yield f"classes in their limit {name}", classes, None, quick
+                yield f"groups n=20,000 {name}", groups, 20_000, False
+            yield f"groups in their limit {name}", groups, None, quick
             bits = Shuffle(epsilon=epsilon, delta=delta, mechanism="bits")
             for users in (500, 20_000, 1_000_000):
                 yield f"shuffle n={users:,} {name}", batch(bits, horizon), users, False

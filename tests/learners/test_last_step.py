@@ -62,7 +62,7 @@ def test_stationary_problems_are_pooled_with_their_last_transitions():
 
 
 def release_with_looks(mdp, policy, users, deviation, rng):
-    """A batch as classes release it: no last transitions, n1 and n0, everybody somewhere."""
+    """A batch as groups release it: no last transitions, n1 and n0, everybody somewhere."""
     support = policy.support(mdp.shape, mdp.initial > 0)
     counts = sample_counts(mdp, policy, users, rng).at(support)
     rows, steps = len(counts.row_rewards), np.nonzero(support)[0]

@@ -57,7 +57,7 @@ def test_a_paper_is_compared_with_itself_not_with_another(trust, schedule):
 
 
 @pytest.mark.core
-def test_report_of_shuffle_by_classes():
+def test_report_of_shuffle_by_groups():
     report = calibrate(Shuffle(epsilon=1, delta=1e-6), SHAPE, users=20_000)
     assert report.mechanism == "histogram"
     assert (report.messages_per_user, report.bytes_per_user) == (22, 22 * 52)

@@ -159,7 +159,7 @@ def test_p12_devices_add_the_noise_that_the_plan_accounts_for(honest, users):
     policy = DeterministicPolicy(rng.integers(0, 2, (4, 3)))
     support = policy.support(shape, np.array([True, False, True]))
     device = of.device(policy.actions.tolist(), users)
-    assert device.groups == plan.classes(users, support)
+    assert device.groups == plan.groups(users, support)
     of.check_noise(users, device.groups)
 
 

@@ -99,7 +99,7 @@ def delta_of_views(plan, users, *seen, epsilon):
     cells say nothing more. Losses are rounded down to a grid, which lowers delta by little.
     """
     step, total, certain = 1e-3, np.ones(1), 1.0
-    for some, one in itertools.product(seen, plan.classes(users)):
+    for some, one in itertools.product(seen, plan.groups(users)):
         trials, q = some * one.noise, one.weight / 2**32 / one.cells
         x, y = np.meshgrid(np.arange(1.0, trials + 2), np.arange(trials + 1.0), indexing="ij")
         x, y = x[x - 1 + y <= trials], y[x - 1 + y <= trials]
@@ -110,7 +110,7 @@ def delta_of_views(plan, users, *seen, epsilon):
         certain *= mass[y > 0].sum()  # x/0 tells the two apart
         place = np.floor(np.log(x / np.maximum(y, 1)) / step).astype(int)[y > 0]
         total = np.convolve(total, np.bincount(place + 8_000, mass[y > 0], minlength=16_000))
-    losses = (np.arange(total.size) - 8_000 * len(seen) * len(plan.classes(users))) * step
+    losses = (np.arange(total.size) - 8_000 * len(seen) * len(plan.groups(users))) * step
     above = losses > epsilon
     return 1 - certain + float(total[above] @ -np.expm1(epsilon - losses[above]))
 

@@ -47,7 +47,7 @@ class CalibrationReport:
         bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
         derived: statistics that are not released for themselves: another measurement of the others.
         noise_cells: shuffle by histograms only: lambda, and per kind of class its cells, the noise
-            cells of each user and the probability that one is not blank.
+            cells of each user and the probability that one is not dummy.
         parties: shuffle by histograms only: what each party sees, and both together.
         run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.
         alternatives: noise of every mechanism that was compared, if the choice was left open.

@@ -1,4 +1,4 @@
-"""Shuffle by classes: layout, noise, the real messages, what is refused."""
+"""Shuffle by groups: layout, noise, the real messages, what is refused."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from discreet.device import load
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.histogram import classes_delta
+from discreet.privacy.accounting.histogram import groups_delta
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.mechanisms.histogram import HistogramBatch
@@ -78,7 +78,7 @@ def sent(plan, episodes, noise, support=None):
 def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
     shape = Shape(states=states, actions=1, horizon=horizon)
     mechanism = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="histogram"))
-    assert sum(one.messages for one in mechanism.classes(users)) == messages
+    assert sum(one.messages for one in mechanism.groups(users)) == messages
     if states < 716:  # the encoder of a large problem holds its policy: slow to make
         traffic = mechanism.encoder(users).traffic
         assert (traffic.messages, traffic.bytes) == (messages, 52 * messages)
@@ -86,16 +86,16 @@ def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("statistics", [BOTH, ("rewards",), ("visits", "transitions", "rewards")])
-def test_device_and_analyser_have_the_same_classes(statistics, last):
+def test_device_and_analyser_have_the_same_groups(statistics, last):
     mechanism = plan_of(statistics=statistics, last=last)
     support = deterministic(SHAPE)
     support[0, 1:] = False
-    assert mechanism.encoder(90, support=support).device.groups == mechanism.classes(90, support)
+    assert mechanism.encoder(90, support=support).device.groups == mechanism.groups(90, support)
     few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
-    assert few.encoder(90, support=support).device.groups == few.classes(90, support)
+    assert few.encoder(90, support=support).device.groups == few.groups(90, support)
 
 
-def test_classes_count_what_a_user_can_move():
+def test_groups_count_what_a_user_can_move():
     """H for each statistic, without the last transitions if nobody asks for them."""
     shape = Shape(states=2, actions=2, horizon=6)
     trust = Shuffle(1.0, 1e-6, mechanism="histogram")
@@ -106,9 +106,9 @@ def test_classes_count_what_a_user_can_move():
         (("rewards",), False, 6),
     ]:
         mechanism = plan_of(shape, trust=trust, statistics=statistics, last=last)
-        assert len(mechanism.classes(100)) == count
-        assert classes_delta(float(mechanism.mean), count, 1.0) <= 1e-6
-        assert classes_delta(0.999 * float(mechanism.mean), count, 1.0) > 1e-6
+        assert len(mechanism.groups(100)) == count
+        assert groups_delta(float(mechanism.mean), count, 1.0) <= 1e-6
+        assert groups_delta(0.999 * float(mechanism.mean), count, 1.0) > 1e-6
         assert mechanism.last_transitions is last
         assert mechanism.centred
 
@@ -125,7 +125,7 @@ def test_without_noise_the_analyser_finds_the_counts():
     assert not found["transitions"][steps:].any()
     np.testing.assert_array_equal(found["visits"], counts.row_visits)
     np.testing.assert_array_equal(found["rewards"], 2 * counts.row_rewards - counts.row_visits)
-    for one in mechanism.classes(40):
+    for one in mechanism.groups(40):
         mean = 40 * one.noise * one.weight / 2**32 / one.cells
         rows = slice(one.step * steps, (one.step + 1) * steps)
         if one.statistic == "transitions":
@@ -145,10 +145,10 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         (np.array([0, 1, 2]), np.array([1, 0]), rewards),
     ]
     messages = sent(mechanism, episodes, still, support)
-    classes = mechanism.classes(3, support)
+    groups = mechanism.groups(3, support)
     cells = {
         (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.dropped_out]
-        for i, one in enumerate(classes)
+        for i, one in enumerate(groups)
     }
     assert cells == {
         ("transitions", 0): 1,
@@ -157,7 +157,7 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         ("rewards", 1): 2,
     }
     private = mechanism.release_reports(messages, 3, secure=False, support=support)
-    left = {name: values + _noise(classes, 3, name) for name, values in private.left.items()}
+    left = {name: values + _noise(groups, 3, name) for name, values in private.left.items()}
     np.testing.assert_allclose(left["transitions"], [1, 2], atol=1e-9)
     np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
 
@@ -169,7 +169,7 @@ def test_a_release_counts_who_left():
     private = mechanism.release(counts, sampler=PresetSampler.still(), support=support)
     inside = [counts.visits[h][:, 0].sum() for h in range(2)]
     for name, values in private.left.items():
-        found = values + _noise(mechanism.classes(50, support), 50, name)
+        found = values + _noise(mechanism.groups(50, support), 50, name)
         np.testing.assert_allclose(found, [50 - inside[0], 50 - inside[1]], atol=1e-9)
 
 
@@ -213,20 +213,20 @@ def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
     support[0, 0, 0] = support[1, 0] = support[2, :] = True
     for statistics in (BOTH, ("visits",)):
         mechanism = plan_of(Shape(states=2, actions=2, horizon=4), statistics=statistics)
-        classes = mechanism.classes(30, support)
+        groups = mechanism.groups(30, support)
         seen.clear()
         mechanism.encoder(30, support=support)
         wanted = {
             (30 * one.noise, Fraction(one.weight, 2**32 * one.cells))
-            for one in classes
+            for one in groups
             if one.cells > 1
         }
         assert set(seen) == wanted
-        assert {one.cells for one in classes} >= ({2, 3, 5} if statistics != BOTH else {3, 5, 9})
+        assert {one.cells for one in groups} >= ({2, 3, 5} if statistics != BOTH else {3, 5, 9})
 
 
 def noise_of_nobody(plan, users, repeats):
-    """What releases say of users who all left before the first step: noise alone, by class."""
+    """What releases say of users who all left before the first step: noise alone, by group."""
     counts = Counts(users, np.zeros(SHAPE.transitions, np.int64), np.zeros(SHAPE.visits, np.int64))
     draws, rows, found = sampler(5), SHAPE.states, []
     for _ in range(repeats):
@@ -234,20 +234,20 @@ def noise_of_nobody(plan, users, repeats):
         moves, looks = private.row_transitions.reshape(2, -1), private.row_visits.reshape(2, rows)
         sums = private.row_rewards.reshape(2, rows)
         left = {name: (values - users)[:, None] for name, values in private.left.items()}
-        classes = [*np.hstack([moves, left["transitions"]])]
-        classes += [*np.hstack([looks / 2 - sums, looks / 2 + sums, left["rewards"]])]
-        found.append(classes)
+        groups = [*np.hstack([moves, left["transitions"]])]
+        groups += [*np.hstack([looks / 2 - sums, looks / 2 + sums, left["rewards"]])]
+        found.append(groups)
     return [np.array(each) for each in zip(*found, strict=True)], private
 
 
 @pytest.mark.parametrize("honest", [1.0, 0.5])
-def test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none(honest):
+def test_where_everybody_left_every_cell_has_its_noise_and_groups_share_none(honest):
     """Noise does not depend on who stays: each cell has the whole of it, and a draw of its own."""
     users, repeats = 30, 1500
     mechanism = plan_of(trust=Shuffle(6, 1e-2, mechanism="histogram", honest=honest), last=True)
     noise, private = noise_of_nobody(mechanism, users, repeats)
     units = []
-    for one, seen in zip(mechanism.classes(users, deterministic(SHAPE)), noise, strict=True):
+    for one, seen in zip(mechanism.groups(users, deterministic(SHAPE)), noise, strict=True):
         law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
         kurtosis = float(law.stats(moments="k"))
         assert np.abs(seen.mean(axis=0)).max() < 6 * law.std() / math.sqrt(repeats)
@@ -263,11 +263,11 @@ def test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none(ho
             assert np.abs(ours.T @ others / repeats).max() < 6 / math.sqrt(repeats)
 
 
-def _noise(classes, users, name):
+def _noise(groups, users, name):
     return np.array(
         [
             users * one.noise * one.weight / 2**32 / one.cells
-            for one in classes
+            for one in groups
             if one.statistic == name
         ]
     )
@@ -275,7 +275,7 @@ def _noise(classes, users, name):
 
 @pytest.mark.parametrize("road", ["release", "reports"])
 def test_unbiased_with_the_stated_variances(road):
-    """Both roads; rewards and visits of a class are uncorrelated."""
+    """Both roads; rewards and visits of a group are uncorrelated."""
     users, repeats = 30, 200
     mechanism, (episodes, counts) = plan_of(), crowd(30)
     truth = {
@@ -297,7 +297,7 @@ def test_unbiased_with_the_stated_variances(road):
         seen["visits"].append(private.row_visits - truth["visits"])
         seen["left"].append(private.left["rewards"])
     mean = float(mechanism.intensity(users))
-    p = {one.statistic: one.weight / 2**32 / one.cells for one in mechanism.classes(users)}
+    p = {one.statistic: one.weight / 2**32 / one.cells for one in mechanism.groups(users)}
     exact = {
         "transitions": mean * (1 - p["transitions"]),
         "rewards": mean / 2,
@@ -308,7 +308,7 @@ def test_unbiased_with_the_stated_variances(road):
     for name, variance in exact.items():
         noise = np.array(seen[name])
         assert abs(noise.mean()) < 6 * math.sqrt(variance / noise.size)
-        # Errors of an estimated variance: cells of one class are slightly correlated.
+        # Errors of an estimated variance: cells of one group are slightly correlated.
         assert noise.var() == pytest.approx(variance, rel=6 * math.sqrt(2.5 / noise.size))
         if name in stated:  # before any data: the limit, which is more
             assert variance < stated[name] < variance / (1 - 2 * max(p.values())) * (1 + 1e-6)
@@ -328,7 +328,7 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
     mechanism = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="histogram"))
     counts = Counts(users, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
     noise = SecureSampler() if secure else sampler(3)
-    one = mechanism.classes(users)[0]
+    one = mechanism.groups(users)[0]
     law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
     drawn = [mechanism.release(counts, sampler=noise).row_transitions[0, 1] for _ in range(repeats)]
     values = np.rint(np.array(drawn) + law.mean()).astype(int)
@@ -338,12 +338,12 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
     assert stats.chisquare(observed, expected).pvalue > ALARM
 
 
-def test_bits_and_classes_of_equal_statistics_are_one_noise():
+def test_bits_and_groups_of_equal_statistics_are_one_noise():
     """Many rare noise messages: both are nearly Poisson, of the same mean."""
     shape, users = Shape(states=2, actions=2, horizon=6), 10**6
-    classes = plan_of(shape, trust=Shuffle(1.0, 1e-6, mechanism="histogram"), last=True)
+    groups = plan_of(shape, trust=Shuffle(1.0, 1e-6, mechanism="histogram"), last=True)
     bits = Shuffle(1.0, 1e-6, mechanism="bits").calibrate(shape, statistics=BOTH).bits(users)
-    one = classes.classes(users)[0]
+    one = groups.groups(users)[0]
     ours = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
     theirs = stats.binom(users * bits.bits, bits.probability)
     assert ours.var() / theirs.var() == pytest.approx(1.0, abs=3e-3)
@@ -397,7 +397,7 @@ def test_the_reliable_users_alone_add_enough(users, honest):
     assert ("all users" in mechanism.guarantee.assumptions[1]) == (honest == 1)
 
 
-def test_classes_in_which_nobody_can_move_ask_for_nothing():
+def test_groups_in_which_nobody_can_move_ask_for_nothing():
     """A step that the policy cannot reach has no cell but none."""
     mechanism, support = plan_of(), np.ones(SHAPE.visits, np.bool_)
     support[1] = False
@@ -416,7 +416,7 @@ def test_encoders_travel_as_json():
         {"states": [0, 1, 2], "actions": [0, 0], "rewards": [0.5, 1]}
     )
     assert [len(cells) for cells in report] == [
-        one.messages for one in mechanism.classes(100, support)
+        one.messages for one in mechanism.groups(100, support)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Compiled curves of delta for shuffle by classes (equations in `classes`)."""
+"""Compiled curves of delta for shuffle by groups (equations in `groups`)."""
 
 import functools
 import math
@@ -100,9 +100,9 @@ def coins_curve(ratios: FloatArray, first: int, masses: FloatArray) -> FloatArra
     return out
 
 
-# The noise of shuffle by classes: exact losses, the least mean, and its finite batches.
+# The noise of shuffle by groups: exact losses, the least mean, and its finite batches.
 #
-# **The pair.** In one class the analyser sees a histogram over D cells and ``blank``: the users'
+# **The pair.** In one group the analyser sees a histogram over D cells and ``dummy``: the users'
 # data cells and T noise messages of honest users, each of which falls into a given cell with
 # probability p (and dishonest users' messages, a fixed histogram that is subtracted). Replacing a
 # user moves one unit from cell a to cell b. The multinomial law of the noise gives P(y)/Q(y) =
@@ -135,14 +135,14 @@ def coins_curve(ratios: FloatArray, first: int, masses: FloatArray) -> FloatArra
 # too. (In every case that was tried, from 10 messages to 1e15, the batch is below the limit, by
 # about p/m relatively and more.)
 #
-# **Composition.** Classes are independent. Delta at the points x_i = e^(i·step) gives the masses
+# **Composition.** Groups are independent. Delta at the points x_i = e^(i·step) gives the masses
 # of a privacy loss on the grid: P-mass x_i·(change of slope at x_i), which is connect-the-dots. By
 # symmetry of the pair the mass at -i is e^(-i·step) times that at i. What lies beyond the last
 # point, and what the tables leave out, counts as an infinite loss.
 
 
 _RESOLUTION = 0.02
-"""Grid step in root-mean-square losses of one class: raises their variance by at most 1e-4."""
+"""Grid step in root-mean-square losses of one group: raises their variance by at most 1e-4."""
 _NEGLIGIBLE = 1e-30
 """Curves are followed down to this delta, which then counts as an infinite loss."""
 _DELIVERED = 1 - 1e-3
@@ -156,12 +156,12 @@ _LARGEST_MEAN = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """What one class of a batch can count on: ``trials`` honest noise messages.
+    """What one group of a batch can count on: ``trials`` honest noise messages.
 
     Attributes:
         trials: T, honest users times noise messages of each.
         probability: p, exactly, that a message falls into a given cell.
-        times: so many classes of the batch are like this.
+        times: so many groups of the batch are like this.
     """
 
     trials: int
@@ -175,10 +175,10 @@ class Trials:
 
 
 @functools.lru_cache(maxsize=256)
-def batch_trials(classes: tuple[MessageGroup, ...], reliable: int) -> tuple[Trials, ...]:
-    """The noise that ``reliable`` users add, class by class, equal classes together."""
+def batch_trials(groups: tuple[MessageGroup, ...], reliable: int) -> tuple[Trials, ...]:
+    """The noise that ``reliable`` users add, group by group, equal groups together."""
     times: dict[tuple[int, Fraction], int] = {}
-    for one in classes:
+    for one in groups:
         if one.cells > 1:  # with nothing but none, nobody can move
             key = reliable * one.noise, Fraction(one.weight, WORD * one.cells)
             times[key] = times.get(key, 0) + 1
@@ -188,25 +188,25 @@ def batch_trials(classes: tuple[MessageGroup, ...], reliable: int) -> tuple[Tria
     )
 
 
-def classes_delta(mean: float, classes: int, epsilon: float) -> float:
-    """Delta of ``classes`` classes with Poisson noise of this mean per cell, never below the truth.
+def groups_delta(mean: float, groups: int, epsilon: float) -> float:
+    """Delta of ``groups`` groups with Poisson noise of this mean per cell, never below the truth.
 
-    >>> 0.99e-6 < classes_delta(393.8, 11, 1.0) <= 1e-6
+    >>> 0.99e-6 < groups_delta(393.8, 11, 1.0) <= 1e-6
     True
     """
-    _validate.count(classes=classes)
+    _validate.count(groups=groups)
     _validate.real(epsilon=epsilon)
-    return _composed([(_limit(float(mean)), classes)]).delta(float(epsilon))
+    return _composed([(_limit(float(mean)), groups)]).delta(float(epsilon))
 
 
-def classes_epsilon(mean: float, classes: int, delta: float) -> float:
-    """The least epsilon that holds at ``delta``, or ``inf``; see `classes_delta`."""
-    _validate.count(classes=classes)
-    return _least_epsilon([(_limit(float(mean)), classes)], delta)
+def groups_epsilon(mean: float, groups: int, delta: float) -> float:
+    """The least epsilon that holds at ``delta``, or ``inf``; see `groups_delta`."""
+    _validate.count(groups=groups)
+    return _least_epsilon([(_limit(float(mean)), groups)], delta)
 
 
 def batch_epsilon(parts: Sequence[Trials], delta: float) -> float:
-    """The epsilon of a batch by its own trinomials: another road to `classes_epsilon`.
+    """The epsilon of a batch by its own trinomials: another road to `groups_epsilon`.
 
     It goes through coins and (2) instead of (1).
     """
@@ -215,7 +215,7 @@ def batch_epsilon(parts: Sequence[Trials], delta: float) -> float:
 
 
 def class_delta(part: Trials, epsilon: float) -> float:
-    """Delta of one class of a batch at epsilon >= 0, without a grid.
+    """Delta of one group of a batch at epsilon >= 0, without a grid.
 
     >>> round(class_delta(Trials(trials=2, probability=Fraction(1, 4)), 0.0), 9)  # E f(M), f(2)=1/2
     0.625
@@ -229,28 +229,28 @@ def class_delta(part: Trials, epsilon: float) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def classes_mean(classes: int, epsilon: float, delta: float) -> Fraction:
+def groups_mean(groups: int, epsilon: float, delta: float) -> Fraction:
     """The least mean of the noise on one cell, to six digits, rounded up to an exact rational.
 
     Args:
-        classes: in which one user moves a unit.
+        groups: in which one user moves a unit.
         epsilon: wanted.
         delta: wanted, above zero.
 
-    >>> float(classes_mean(11, 1.0, 1e-6))
+    >>> float(groups_mean(11, 1.0, 1e-6))
     393.799
     """
-    _validate.count(classes=classes)
+    _validate.count(groups=groups)
     _validate.positive(epsilon=epsilon)
     need_delta(delta, "Shuffle noise", NOT_SHUFFLED)
-    start = gaussian_sigma(math.sqrt(2 * classes), float(epsilon), float(delta)) ** 2
+    start = gaussian_sigma(math.sqrt(2 * groups), float(epsilon), float(delta)) ** 2
 
     def excess(mean: float) -> float:
-        found = classes_delta(mean, classes, epsilon)
+        found = groups_delta(mean, groups, epsilon)
         return math.log(max(found, 1e-300) / (delta * _DELIVERED))
 
-    # No finite loss helps where nothing falls into a cell: e^-mean per class at every epsilon.
-    least = math.log(classes / delta) if delta < 0.1 else 1.0
+    # No finite loss helps where nothing falls into a cell: e^-mean per group at every epsilon.
+    least = math.log(groups / delta) if delta < 0.1 else 1.0
     mean = _rounded_up(_root(excess, max(start, least)))
     while excess(_below(mean)) > 0:
         mean = _rounded_up(float(mean) * (1 + 10.0**-_DIGITS))
@@ -267,7 +267,7 @@ def check_means(parts: Sequence[Trials], mean: Fraction) -> None:
         if part.mean < mean:
             raise CalibrationError(
                 f"Expected noise of mean {float(mean):.6g} on every cell, got "
-                f"{float(part.mean):.6g}: the classes of this batch are not those of its plan."
+                f"{float(part.mean):.6g}: the groups of this batch are not those of its plan."
             )
 
 
@@ -296,7 +296,7 @@ def _dominated(trials: int, probability: Fraction, mean: Fraction) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Delta of one class at epsilon = 0, step, 2·step, ..., without what tables leave out."""
+    """Delta of one group at epsilon = 0, step, 2·step, ..., without what tables leave out."""
 
     step: float
     deltas: FloatArray
@@ -366,7 +366,7 @@ def _finite(part: Trials, limit: _Curve) -> _Curve:
 def _coins(part: Trials) -> NoisePmf:
     """The law of N_a + N_b."""
     both = 2 * part.probability
-    if both >= 1:  # two cells and no blank: every message falls into one of them
+    if both >= 1:  # two cells and no dummy: every message falls into one of them
         return NoisePmf(part.trials, np.zeros(1))
     return binomial_pmf(part.trials, float(both))
 

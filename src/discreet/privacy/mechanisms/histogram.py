@@ -1,36 +1,36 @@
-"""Shuffle by classes: one data cell and a few noise cells per class, and the same exact noise.
+"""Shuffle by groups: one data cell and a few noise cells per group, and the same exact noise.
 
-**The protocol.** A class is a statistic at a step. Its D cells are the counters that the batch's
-public policy can touch there, and ``none``, which stands for a user who has left the policy, at
-this step or before. For every class each of n users sends one data cell and K noise cells; a noise
-cell is uniform over the D cells with probability q and ``blank`` otherwise. With lambda, the wanted
-mean of all noise on one cell, K = ceil(D·lambda/n) and q = Q/2^32 for the least integer Q that
-reaches it (`discreet.device.histogram`). A message is the number of a cell inside its class. The
-shuffler permutes all messages of a class together, over all users. Cells of rewards are (s, a, 1)
-and (s, a, 0): half their difference is the sum of r - 1/2, with noise of variance lambda/2, and
-their sum is another look at the visits, of variance 2·lambda. The two are uncorrelated.
+**The protocol.** A group is a statistic at a step. Its D cells are the counters that the batch's
+public policy can touch there, and ``dropped_out``, which stands for a user who has left the policy,
+at this step or before. For every group each of n users sends one data cell and K noise cells; a
+noise cell is uniform over the D cells with probability q and ``dummy`` otherwise. With lambda, the
+wanted mean of all noise on one cell, K = ceil(D·lambda/n) and q = Q/2^32 for the least integer Q
+that reaches it (`discreet.device.histogram`). A message is the number of a cell inside its group.
+The shuffler permutes all messages of a group together, over all users. Cells of rewards are (s, a,
+1) and (s, a, 0): half their difference is the sum of r - 1/2, with noise of variance lambda/2, and
+their sum is another measurement of the visits, of variance 2·lambda. The two are uncorrelated.
 
-**Proof.** (1) *The view is one histogram per class.* Everybody sends exactly 1 + K messages in
-every class, whatever happened; after a uniform permutation of a class the messages are a function
-of its histogram over D cells and blank, and of fresh randomness. (It would not be so if each user's
-messages were permuted by themselves: they would then travel together.) Classes are encoded with
-independent randomness and independent noise, so the view is a product over classes.
+**Proof.** (1) *The view is one histogram per group.* Everybody sends exactly 1 + K messages in
+every group, whatever happened; after a uniform permutation of a group the messages are a function
+of its histogram over D cells and dummy, and of fresh randomness. (It would not be so if each user's
+messages were permuted by themselves: they would then travel together.) Groups are encoded with
+independent randomness and independent noise, so the view is a product over groups.
 
-(2) *A user moves one unit per class.* What a user sends in a class is a function of that user's
+(2) *A user moves one unit per group.* What a user sends in a group is a function of that user's
 episode, of the public policy and of private randomness. It is always exactly one data cell: without
-``none`` the totals of a class would say how many users had left, without any noise. Replace the
-user: in each class at most one unit moves from a cell a to a cell b. Nothing moves where a = b, and
-a pair that does not differ is a post-processing of any other. A reward in [0, 1] is rounded to a
-bit on the device; for every pair of bits the bound holds, hence for their mixtures.
+``dropped_out`` the totals of a group would say how many users had left, without any noise. Replace
+the user: in each group at most one unit moves from a cell a to a cell b. Nothing moves where a = b,
+and a pair that does not differ is a post-processing of any other. A reward in [0, 1] is rounded to
+a bit on the device; for every pair of bits the bound holds, hence for their mixtures.
 
-(3) *One class.* Let m >= floor(f·n) be the users whose noise can be relied on. The noise messages
+(3) *One group.* Let m >= floor(f·n) be the users whose noise can be relied on. The noise messages
 of the others, and all other data, are a fixed histogram that the analyser may know: it is
 subtracted. What is left of the view is e_a + N or e_b + N, with N the histogram of T = m·K noise
 messages, multinomial with probability p = q/D on each cell. So the likelihood ratio at y is
 y_a/y_b, and `accounting.histogram` knows its distribution exactly.
 
-(4) *All of them.* H classes for rewards and for visits, H for transitions, or H - 1 where nobody
-needs those of the last step: the losses add up. `classes_mean` is the least mean that delivers
+(4) *All of them.* H groups for rewards and for visits, H for transitions, or H - 1 where nobody
+needs those of the last step: the losses add up. `groups_mean` is the least mean that delivers
 (epsilon, delta) in the limit of many rare noise messages; T·p is at least that, because Q was
 rounded up; and that the finite T and p of a batch are no worse than the limit is checked before a
 device is told about it and before a batch of real people is released (`check_batch`). A simulated
@@ -43,7 +43,7 @@ Batches hold disjoint users, so all batches together deliver what one of them do
 
 **What each party sees.** The analyser: histograms, hence (epsilon, delta). The shuffler: who sent,
 and that there are as many sealed messages as from everybody else. Both together: the episode; there
-is no local guarantee to fall back on. Somebody who lies moves a counter by at most 1 + K per class.
+is no local guarantee to fall back on. Somebody who lies moves a counter by at most 1 + K per group.
 
 `release` simulates a batch at the level of counts: the histogram of all noise messages is one
 multinomial draw, whatever n is. `HistogramEncoder`, `shuffle` and `release_reports` are the real
@@ -74,7 +74,7 @@ from discreet.privacy.accounting.histogram import (
     batch_trials,
     check_batch,
     check_means,
-    classes_mean,
+    groups_mean,
 )
 from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
 from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
@@ -113,17 +113,17 @@ PARTIES = {
 _layout = functools.lru_cache(maxsize=256)(layout)
 
 _LARGEST_BATCH = 10**12
-"""Users: more than there are; noise messages of a class then still are 64-bit integers."""
+"""Users: more than there are; noise messages of a group then still are 64-bit integers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HistogramBatch(BatchMechanism):
-    """One data cell among a few noise cells per class: kilobytes per user, exact noise.
+    """One data cell among a few noise cells per group: kilobytes per user, exact noise.
 
     Attributes:
         epsilon: guaranteed.
         delta: guaranteed.
-        moves: classes, in each of which one user moves a unit.
+        moves: groups, in each of which one user moves a unit.
         mean: of the noise on one cell that honest users must add together.
         honest: fraction of users whose noise can be relied on.
     """
@@ -139,7 +139,7 @@ class HistogramBatch(BatchMechanism):
     def designed(
         cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
     ) -> dict[str, Any]:
-        # How many noise cells each user adds depends on the batch (`classes`).
+        # How many noise cells each user adds depends on the batch (`groups`).
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         request.check()
         moves = Sensitivity.of(request.shape.horizon, request.statistics).moves
@@ -153,7 +153,7 @@ class HistogramBatch(BatchMechanism):
             "epsilon": epsilon,
             "delta": delta,
             "moves": moves,
-            "mean": classes_mean(moves, epsilon, delta),
+            "mean": groups_mean(moves, epsilon, delta),
             "honest": float(shuffled.honest),
         }
 
@@ -178,19 +178,19 @@ class HistogramBatch(BatchMechanism):
         """
         if users is None:
             return "poisson", {"mean": self.mean, "ups": self.moves, "downs": self.moves}
-        classes = self.classes(users, one_action(self.shape))
-        times = Counter(one.cells for one in classes)
-        kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in classes}
-        noise = {one.cells: self.reliable(users) * one.noise for one in classes}
+        groups = self.groups(users, one_action(self.shape))
+        times = Counter(one.cells for one in groups)
+        kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in groups}
+        noise = {one.cells: self.reliable(users) * one.noise for one in groups}
         return "histogram", {"kinds": tuple((noise[d], kinds[d], times[d]) for d in times)}
 
     def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
         """The noise cells of every user, and who sees what."""
-        classes = self.classes(users, one_action(self.shape))
-        widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
+        groups = self.groups(users, one_action(self.shape))
+        widest = {one.statistic: one for one in sorted(groups, key=lambda one: one.cells)}
         return {
             "noise_cells": {
-                "groups": len(classes),
+                "groups": len(groups),
                 "mean_per_cell": float(self.intensity(users)),
                 "lambda": str(self.intensity(users)),
                 "of": {
@@ -215,8 +215,8 @@ class HistogramBatch(BatchMechanism):
         _validate.at_most(_LARGEST_BATCH, "use smaller batches", users=users)
         return mean_of_all(self.mean, self.honest, users)
 
-    def classes(self, users: int, support: BoolArray | None = None) -> tuple[MessageGroup, ...]:
-        """All classes of a batch, in the order in which devices send them."""
+    def groups(self, users: int, support: BoolArray | None = None) -> tuple[MessageGroup, ...]:
+        """All groups of a batch, in the order in which devices send them."""
         mask, mean = check_support(support, self.shape), self.intensity(users)
         return _layout(
             tuple(mask.sum(axis=(1, 2)).tolist()),
@@ -228,14 +228,14 @@ class HistogramBatch(BatchMechanism):
         )
 
     def trials(self, users: int, support: BoolArray | None = None) -> tuple[Trials, ...]:
-        """The noise that the reliable users of a batch add, class by class, equal ones together."""
-        return batch_trials(self.classes(users, support), self.reliable(users))
+        """The noise that the reliable users of a batch add, group by group, equal ones together."""
+        return batch_trials(self.groups(users, support), self.reliable(users))
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Of one counter, at most: binomial noise has a variance below its mean.
 
         Visits that were not asked for are those of the rewards' two cells. A release states the
-        variances of its own classes.
+        variances of its own groups.
         """
         mean = float(self.intensity(users)) + users / 2**33  # Q is rounded up, in two cells or more
         variance = dict.fromkeys(self.statistics, mean)
@@ -261,18 +261,18 @@ class HistogramBatch(BatchMechanism):
     ) -> PrivateCounts:
         """Simulate encoders, shuffler and analyser at once: histograms with their noise."""
         mask, users = check_support(support, self.shape), counts.users
-        classes = self._checked(users, mask, real=sampler.secure)
+        groups = self._checked(users, mask, real=sampler.secure)
         kept, steps = supported_counts(counts, self.shape, mask), _Steps(mask)
         histograms = [
             steps.histogram(one, kept)
             + sampler.scatter(users * one.noise, one.weight / WORD, one.cells)
-            for one in classes
+            for one in groups
         ]
-        return self._published(classes, histograms, users, steps, secure=sampler.secure)
+        return self._published(groups, histograms, users, steps, secure=sampler.secure)
 
     def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic:
         """Every message is sealed and takes the 52 bytes of its envelope."""
-        messages = sum(one.messages for one in self.classes(users, support))
+        messages = sum(one.messages for one in self.groups(users, support))
         return Traffic(messages, ENVELOPE * messages)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> HistogramEncoder:
@@ -290,43 +290,43 @@ class HistogramBatch(BatchMechanism):
     def _from_reports(
         self, reports: IntArray, users: int, support: BoolArray, secure: bool
     ) -> PrivateCounts:
-        """Release a batch from the shuffled messages ``(class, cell)`` of all its users.
+        """Release a batch from the shuffled messages ``(group, cell)`` of all its users.
 
-        Or from how often each was sent: ``(class, cell, times)``, which is much less to keep.
-        Nothing is released unless every class has exactly ``users·(1 + K)`` messages.
+        Or from how often each was sent: ``(group, cell, times)``, which is much less to keep.
+        Nothing is released unless every group has exactly ``users·(1 + K)`` messages.
         """
         histograms = self._histograms(reports, users, support)
-        classes = self.classes(users, support)
-        return self._published(classes, histograms, users, _Steps(support), secure=secure)
+        groups = self.groups(users, support)
+        return self._published(groups, histograms, users, _Steps(support), secure=secure)
 
     def add_up(
         self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """The analyser's counters, and how to take their noise's mean out."""
-        steps, classes = _Steps(support), self.classes(users, support)
+        steps, groups = _Steps(support), self.groups(users, support)
         histograms = self._histograms(reports, users, support)
-        return self._counters(classes, histograms, steps), self._debias(classes, users, steps)
+        return self._counters(groups, histograms, steps), self._debias(groups, users, steps)
 
     def _checked(
         self, users: int, support: BoolArray | None, *, real: bool = True
     ) -> tuple[MessageGroup, ...]:
-        """The classes, if the proof covers them; a crowd and curves are for ``real`` people."""
+        """The groups, if the proof covers them; a crowd and curves are for ``real`` people."""
         _validate.count(users=users)
         if real and users < 2:
             raise InvalidInputError(
                 f"Expected users >= 2, got users={users}: there is nobody to be mixed with; wait "
                 f"for a larger batch, or use Local."
             )
-        classes = self.classes(users, support)
+        groups = self.groups(users, support)
         check = check_batch if real else check_means
-        check(batch_trials(classes, self.reliable(users)), self.mean)
-        return classes
+        check(batch_trials(groups, self.reliable(users)), self.mean)
+        return groups
 
     def _histograms(self, messages: IntArray, users: int, mask: BoolArray) -> list[IntArray]:
-        """Messages per cell, class by class, blanks left out."""
-        classes = self._checked(users, mask)
-        _check_messages(messages, classes, users)
-        found = [np.zeros(one.cells + 1, np.int64) for one in classes]
+        """Messages per cell, group by group, dummies left out."""
+        groups = self._checked(users, mask)
+        _check_messages(messages, groups, users)
+        found = [np.zeros(one.cells + 1, np.int64) for one in groups]
         for i, seen in enumerate(found):
             own = messages[messages[:, 0] == i]
             np.add.at(seen, own[:, 1], _times(own))
@@ -334,7 +334,7 @@ class HistogramBatch(BatchMechanism):
 
     def _published(
         self,
-        classes: Sequence[MessageGroup],
+        groups: Sequence[MessageGroup],
         histograms: Sequence[IntArray],
         users: int,
         steps: "_Steps",
@@ -343,22 +343,22 @@ class HistogramBatch(BatchMechanism):
     ) -> PrivateCounts:
         return batch_release(
             self,
-            self._counters(classes, histograms, steps),
+            self._counters(groups, histograms, steps),
             users,
             steps.support,
             secure=secure,
-            estimate=self._debias(classes, users, steps),
-            left=_left(classes, histograms, users),
-            noise_variance=self._variances(classes, users),
+            estimate=self._debias(groups, users, steps),
+            left=_left(groups, histograms, users),
+            noise_variance=self._variances(groups, users),
         )
 
-    def _variances(self, classes: Sequence[MessageGroup], users: int) -> dict[str, float]:
-        """Of the noise that these classes carry: T·p·(1 - p), and for both cells of a reward.
+    def _variances(self, groups: Sequence[MessageGroup], users: int) -> dict[str, float]:
+        """Of the noise that these groups carry: T·p·(1 - p), and for both cells of a reward.
 
-        Transitions of a single step may have no class: then what one would carry.
+        Transitions of a single step may have no group: then what one would carry.
         """
         found: dict[str, float] = {}
-        for one in classes:
+        for one in groups:
             mean = _noise_mean(one, users)
             p = mean / (users * one.noise)
             each = {one.statistic: mean * (1 - p)}
@@ -371,7 +371,7 @@ class HistogramBatch(BatchMechanism):
 
     def _counters(
         self,
-        classes: Sequence[MessageGroup],
+        groups: Sequence[MessageGroup],
         histograms: Sequence[IntArray],
         steps: "_Steps",
     ) -> dict[str, IntArray]:
@@ -379,7 +379,7 @@ class HistogramBatch(BatchMechanism):
         found = {name: steps.zeros(name) for name in self.statistics}
         if "rewards" in found:
             found.setdefault("visits", steps.zeros("visits"))
-        for one, seen in zip(classes, histograms, strict=True):
+        for one, seen in zip(groups, histograms, strict=True):
             rows, cells = steps.rows(one.step), seen[: one.dropped_out]
             if one.statistic != "rewards":
                 found[one.statistic][rows] = cells.reshape(found[one.statistic][rows].shape)
@@ -389,10 +389,10 @@ class HistogramBatch(BatchMechanism):
                 found["visits"][rows] = cells[1::2] + cells[::2]
         return found
 
-    def _debias(self, classes: Sequence[MessageGroup], users: int, steps: "_Steps") -> Debias:
+    def _debias(self, groups: Sequence[MessageGroup], users: int, steps: "_Steps") -> Debias:
         """The mean of the noise in every cell; it cancels in rewards, which come in halves."""
         moves, visits = (np.zeros(steps.ends[-1]) for _ in range(2))
-        for one in classes:
+        for one in groups:
             rows, mean = steps.rows(one.step), _noise_mean(one, users)
             if one.statistic == "transitions":
                 moves[rows] = mean
@@ -426,7 +426,7 @@ class _Steps:
         return np.zeros(shape, np.int64)
 
     def histogram(self, one: MessageGroup, counts: Counts) -> IntArray:
-        """The data cells of all users in one class; who is in no row is in ``none``."""
+        """The data cells of all users in one group; who is in no row is in ``dropped_out``."""
         rows = self.rows(one.step)
         cells = np.zeros(one.cells, np.int64)
         if one.statistic == "rewards":
@@ -444,43 +444,43 @@ def _noise_mean(one: MessageGroup, users: int) -> float:
 
 
 def _left(
-    classes: Sequence[MessageGroup], histograms: Sequence[IntArray], users: int
+    groups: Sequence[MessageGroup], histograms: Sequence[IntArray], users: int
 ) -> dict[str, FloatArray]:
     """Users who had left the policy, by statistic and step."""
     left: dict[str, list[float]] = {}
-    for one, seen in zip(classes, histograms, strict=True):
+    for one, seen in zip(groups, histograms, strict=True):
         estimate = debias(seen[one.dropped_out :], 1.0, _noise_mean(one, users))
         left.setdefault(one.statistic, []).append(float(estimate[0]))
     return {name: np.array(values) for name, values in left.items()}
 
 
-def _check_messages(messages: IntArray, classes: Sequence[MessageGroup], users: int) -> None:
+def _check_messages(messages: IntArray, groups: Sequence[MessageGroup], users: int) -> None:
     """Refuse messages that the devices of these users cannot have sent; nothing is counted."""
-    for reason in _refused(messages, classes, users):
+    for reason in _refused(messages, groups, users):
         raise InvalidInputError(f"{reason} Nothing was released.")
 
 
-def _refused(messages: IntArray, classes: Sequence[MessageGroup], users: int) -> Iterator[str]:
+def _refused(messages: IntArray, groups: Sequence[MessageGroup], users: int) -> Iterator[str]:
     if messages.ndim != 2 or messages.shape[1] not in (2, 3) or messages.dtype.kind not in "iu":
-        yield "badReport: Expected integers [(class, cell), ...], or [(class, cell, times), ...]."
+        yield "badReport: Expected integers [(group, cell), ...], or [(group, cell, times), ...]."
         return
     kinds, cells, times = messages[:, 0], messages[:, 1], _times(messages)
-    if ((kinds < 0) | (kinds >= len(classes))).any():
-        yield f"unknownClass: Expected classes from 0 to {len(classes) - 1}."
+    if ((kinds < 0) | (kinds >= len(groups))).any():
+        yield f"unknownClass: Expected groups from 0 to {len(groups) - 1}."
         return
-    most = np.array([one.cells for one in classes])
+    most = np.array([one.cells for one in groups])
     if ((cells < 0) | (cells > most[kinds])).any():
-        yield "cellOutOfRange: Expected the number of a cell of its class, none or blank."
-    expected = np.array([users * one.messages for one in classes])
+        yield "cellOutOfRange: Expected the number of a cell of its class, none or dummy."
+    expected = np.array([users * one.messages for one in groups])
     if ((times < 0) | (times > expected.max(initial=0))).any():
         yield "badReport: Expected times from 0 to the number of messages."
         return
-    received = np.zeros(len(classes), np.int64)
+    received = np.zeros(len(groups), np.int64)
     np.add.at(received, kinds, times)
     if (received != expected).any():
         i = int(np.flatnonzero(received != expected)[0])
         yield (
-            f"wrongNumber: Expected {expected[i]} messages of class {i} from {users} users, got "
+            f"wrongNumber: Expected {expected[i]} messages of group {i} from {users} users, got "
             f"{received[i]}; some are missing or foreign, a user was counted twice, or they were "
             f"made for another batch."
         )

@@ -1,4 +1,4 @@
-"""Compiled curves of classes, against sums of fractions over all outcomes."""
+"""Compiled curves of groups, against sums of fractions over all outcomes."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Shuffle by classes: formulas against enumerated views, golden means, batches and their limit."""
+"""Shuffle by groups: formulas against enumerated views, golden means, batches and their limit."""
 
 import itertools
 import math
@@ -19,10 +19,10 @@ from discreet.privacy.accounting.histogram import (
     batch_epsilon,
     check_batch,
     class_delta,
-    classes_delta,
-    classes_epsilon,
-    classes_mean,
     coins_curve,
+    groups_delta,
+    groups_epsilon,
+    groups_mean,
     poisson_curve,
 )
 
@@ -93,7 +93,7 @@ def test_a_user_who_moves_to_none_is_covered():
     assert class_delta(part, 0.5) == pytest.approx(hockey_stick(here, there, 0.5), abs=1e-12)
 
 
-def test_two_classes_compose_without_falling_below_the_product_of_views():
+def test_two_groups_compose_without_falling_below_the_product_of_views():
     part = Trials(trials=6, probability=Fraction(1, 4), times=2)
     here, there = (enumerated_view([cell, 0, 1], 2, 3, 0.75, 3) for cell in (0, 1))
     pairs = [(p, there.get(view, 0.0)) for view, p in here.items()]
@@ -116,7 +116,7 @@ def _epsilon_to_delta(part, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("classes", "epsilon", "mean"),
+    ("groups", "epsilon", "mean"),
     [
         (11, 1.0, 393.71),
         (11, 0.1, 28_999.0),
@@ -128,17 +128,17 @@ def _epsilon_to_delta(part, epsilon):
         (40, 1.0, 1428.5),
     ],
 )
-def test_golden_means(classes, epsilon, mean):
-    found = classes_mean(classes, epsilon, 1e-6)
+def test_golden_means(groups, epsilon, mean):
+    found = groups_mean(groups, epsilon, 1e-6)
     assert float(found) == pytest.approx(mean, rel=5e-3)
-    assert classes_delta(float(found), classes, epsilon) <= 1e-6
-    assert classes_delta(0.9995 * float(found), classes, epsilon) > 1e-6
+    assert groups_delta(float(found), groups, epsilon) <= 1e-6
+    assert groups_delta(0.9995 * float(found), groups, epsilon) > 1e-6
 
 
 def test_means_are_decimals_of_six_digits():
-    found = classes_mean(11, 1.0, 1e-6)
+    found = groups_mean(11, 1.0, 1e-6)
     assert found == Fraction("393.799")
-    assert 10**6 % classes_mean(39, 1.0, 1e-6).denominator == 0
+    assert 10**6 % groups_mean(39, 1.0, 1e-6).denominator == 0
 
 
 @pytest.mark.parametrize("mean", [18.0, 60.5, 393.74])
@@ -162,7 +162,7 @@ def test_curves_against_the_definition():
         exact = float((masses[:, None] * masses * gain).sum())
         ratio = np.array([math.exp(epsilon)])
         assert poisson_curve(ratio, 0, masses)[0] / mean == pytest.approx(exact, rel=1e-12)
-        assert exact <= classes_delta(mean, 1, epsilon) <= exact * 1.001
+        assert exact <= groups_delta(mean, 1, epsilon) <= exact * 1.001
 
 
 def test_kernels_are_the_same_uncompiled():
@@ -241,8 +241,8 @@ def test_a_batch_above_its_limit_is_refused(monkeypatch):
 
 
 def test_epsilon_inverts_delta_and_batches_need_no_more():
-    mean = classes_mean(11, 1.0, 1e-6)
-    assert classes_epsilon(float(mean), 11, 1e-6) == pytest.approx(1.0, abs=1e-4)
+    mean = groups_mean(11, 1.0, 1e-6)
+    assert groups_epsilon(float(mean), 11, 1e-6) == pytest.approx(1.0, abs=1e-4)
     part = Trials(trials=20_000, probability=mean / 20_000, times=11)
     assert batch_epsilon([part], 1e-6) <= 1.0
     assert batch_epsilon([part], 1e-6) == pytest.approx(1.0, abs=2e-4)
@@ -250,26 +250,26 @@ def test_epsilon_inverts_delta_and_batches_need_no_more():
 
 def test_large_epsilons_need_something_in_every_cell():
     """An empty cell betrays its user at every epsilon: the mean never falls below ln(k/delta)."""
-    found = classes_mean(11, 700.0, 1e-6)
+    found = groups_mean(11, 700.0, 1e-6)
     assert math.log(11e6) <= float(found) <= math.log(11e6) * 1.001
 
 
 def test_small_epsilons_follow_the_gaussian_law():
-    found = float(classes_mean(11, 0.01, 1e-6))
+    found = float(groups_mean(11, 0.01, 1e-6))
     assert found == pytest.approx(2_064_750, rel=3e-4)
     with pytest.raises(CalibrationError, match="larger epsilon"):
-        classes_mean(11, 1e-5, 1e-6)
+        groups_mean(11, 1e-5, 1e-6)
 
 
-def test_more_classes_smaller_deltas_and_epsilons_need_more():
-    base = classes_mean(4, 1.0, 1e-6)
-    assert classes_mean(5, 1.0, 1e-6) > base
-    assert classes_mean(4, 0.9, 1e-6) > base
-    assert classes_mean(4, 1.0, 1e-7) > base
+def test_more_groups_smaller_deltas_and_epsilons_need_more():
+    base = groups_mean(4, 1.0, 1e-6)
+    assert groups_mean(5, 1.0, 1e-6) > base
+    assert groups_mean(4, 0.9, 1e-6) > base
+    assert groups_mean(4, 1.0, 1e-7) > base
 
 
 @pytest.mark.parametrize(
-    ("classes", "epsilon", "delta", "error"),
+    ("groups", "epsilon", "delta", "error"),
     [
         (0, 1.0, 1e-6, InvalidInputError),
         (11, 0.0, 1e-6, InvalidInputError),
@@ -277,8 +277,8 @@ def test_more_classes_smaller_deltas_and_epsilons_need_more():
         (11, 1.0, 1.0, InvalidInputError),
     ],
 )
-def test_bad_requests_are_refused(classes, epsilon, delta, error):
+def test_bad_requests_are_refused(groups, epsilon, delta, error):
     with pytest.raises(error):
-        classes_mean(classes, epsilon, delta)
+        groups_mean(groups, epsilon, delta)
     with pytest.raises(InvalidInputError, match="epsilon >= 0"):
         class_delta(Trials(trials=3, probability=Fraction(1, 3)), -0.1)
