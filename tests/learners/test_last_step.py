@@ -84,7 +84,7 @@ def release_with_looks(mdp, policy, users, deviation, rng):
         NO_GUARANTEE,
         centred=True,
         last_transitions=False,
-        left={"transitions": noise(mdp.horizon - 1), "rewards": noise(mdp.horizon)},
+        dropped_out={"transitions": noise(mdp.horizon - 1), "rewards": noise(mdp.horizon)},
     )
 
 

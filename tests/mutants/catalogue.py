@@ -155,8 +155,8 @@ _CENTRED = (
     Mutant(
         "who-left-exactly",
         "how many users left the policy is released without noise",
-        'left + draw("left", left.size)',
-        'left + 0 * draw("left", left.size)',
+        'dropped_out + draw("dropped_out", dropped_out.size)',
+        'dropped_out + 0 * draw("dropped_out", dropped_out.size)',
         ("test_noise_is_as_stated_on_half_units",),
     ),
     Mutant(
@@ -1003,8 +1003,8 @@ _FRESH = (
     Mutant(
         "low-bits-of-centred-batches",
         "1e-13 of the data in every batch of centred rewards",
-        'HALF("transitions", left + draw("left", left.size))',
-        'HALF("transitions", left + draw("left", left.size)) + 1e-13 * left',
+        'HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size))',
+        'HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size)) + 1e-13 * dropped_out',
         ("test_a_central_release_is_its_counts_plus_its_draw",),
     ),
     Mutant(
@@ -1731,8 +1731,8 @@ _CLASSES = (
     Mutant(
         "histogram-none-of-the-honest",
         "the mean of the honest users' noise is taken out of those who left",
-        "            left=_left(groups, histograms, users),",
-        "            left=_left(groups, histograms, self.reliable(users)),",
+        "            dropped_out=_dropped_out(groups, histograms, users),",
+        "            dropped_out=_dropped_out(groups, histograms, self.reliable(users)),",
         ("test_where_everybody_left_every_cell_has_its_noise_and_groups_share_none",),
     ),
     Mutant(

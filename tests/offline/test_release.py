@@ -177,7 +177,9 @@ def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
     apart = 2 * (found.row_transitions - still.row_transitions)
     assert np.array_equal(apart.ravel(), transitions)
     assert np.array_equal(2 * (found.row_rewards - still.row_rewards), rewards)
-    assert np.array_equal(2 * (found.left["transitions"] - still.left["transitions"]), left)
+    assert np.array_equal(
+        2 * (found.dropped_out["transitions"] - still.dropped_out["transitions"]), left
+    )
 
 
 def test_a_secure_fit_is_never_seeded(monkeypatch):

@@ -64,7 +64,7 @@ def test_a_release_is_the_dense_one_draw_for_draw(name):
         np.testing.assert_array_equal(getattr(released, statistic), expected)
     assert released.visits is None
     if mechanism.centred:  # nobody left
-        np.testing.assert_array_equal(released.left["transitions"], unit * draw(MDP.horizon))
+        np.testing.assert_array_equal(released.dropped_out["transitions"], unit * draw(MDP.horizon))
 
 
 @pytest.mark.parametrize("name", TRUSTS)
@@ -98,7 +98,7 @@ def test_private_counts_take_rows_or_dense_arrays():
         np.testing.assert_array_equal(counts.rewards, rewards)
         np.testing.assert_array_equal(counts.row_transitions, transitions[PLAYED])
         assert counts.visits is None
-    assert (dense.centred, dense.last_transitions, dense.left) == (False, True, None)
+    assert (dense.centred, dense.last_transitions, dense.dropped_out) == (False, True, None)
     with pytest.raises(InvalidInputError, match="rows of support"):
         PrivateCounts(5, transitions[PLAYED][1:], None, rewards, *rest)
     with pytest.raises(InvalidInputError, match="rows of support"):

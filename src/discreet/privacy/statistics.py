@@ -43,8 +43,8 @@ class PrivateCounts:
             user is replaced; R = C + N/2 with any measurement N of the visits.
         last_transitions: False if the rows of the last step hold no transitions (zeros without
             noise): their sums are no visits.
-        left: statistic -> ``[steps]``, the estimated number of users who had left the policy by
-            that step (each with the noise of one counter); None where nobody counts them.
+        dropped_out: statistic -> ``[steps]``, the estimated number of users who had left the policy
+            by that step (each with the noise of one counter); None where nobody counts them.
     """
 
     users: int
@@ -56,7 +56,7 @@ class PrivateCounts:
     guarantee: Guarantee
     centred: bool
     last_transitions: bool
-    left: Mapping[str, FloatArray] | None
+    dropped_out: Mapping[str, FloatArray] | None
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class PrivateCounts:
         *,
         centred: bool = False,
         last_transitions: bool = True,
-        left: Mapping[str, FloatArray] | None = None,
+        dropped_out: Mapping[str, FloatArray] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "users", users)
@@ -82,7 +82,7 @@ class PrivateCounts:
         put(self, "guarantee", guarantee)
         put(self, "centred", centred)
         put(self, "last_transitions", last_transitions)
-        put(self, "left", left)
+        put(self, "dropped_out", dropped_out)
 
     @property
     def transitions(self) -> FloatArray | None:
@@ -119,7 +119,7 @@ class PrivateCounts:
             self.support,
             self.guarantee,
             last_transitions=self.last_transitions,
-            left=self.left,
+            dropped_out=self.dropped_out,
         )
 
     def _visits_seen(self) -> tuple[FloatArray, float]:
@@ -253,7 +253,7 @@ def supported_counts(counts: Counts, shape: Shape, support: BoolArray) -> Counts
 def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]:
     """Rows of transitions (2 each) and rewards (2r - 1 each), and 2 for each user who has left.
 
-    This is what `Sensitivity.of_centred` is about. ``left[h]`` counts the users without a
+    This is what `Sensitivity.of_centred` is about. ``dropped_out[h]`` counts the users without a
     transition at step h, for the steps whose transitions are released; the rows of other steps are
     zero.
     """
@@ -267,7 +267,7 @@ def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]
     return {
         "transitions": transitions,
         "rewards": 2 * counts.row_rewards - visits,
-        "left": 2 * (counts.users - here[:kept]),
+        "dropped_out": 2 * (counts.users - here[:kept]),
     }
 
 

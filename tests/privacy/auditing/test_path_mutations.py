@@ -243,8 +243,8 @@ def test_half_of_the_noise_with_the_real_sampler_only():
 class OddResponse(RandomizedResponseBatch):
     """Flips less often than it says, once the sampler is a real one."""
 
-    def device(self, support):
-        return as_type(super().device(support), OddEncoder)
+    def encoder(self, users=1, *, support=None):
+        return as_type(super().encoder(users, support=support), OddEncoder)
 
 
 class OddEncoder(FlipEncoder):

@@ -157,9 +157,11 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         ("rewards", 1): 2,
     }
     private = mechanism.release_reports(messages, 3, secure=False, support=support)
-    left = {name: values + _noise(groups, 3, name) for name, values in private.left.items()}
-    np.testing.assert_allclose(left["transitions"], [1, 2], atol=1e-9)
-    np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
+    dropped_out = {
+        name: values + _noise(groups, 3, name) for name, values in private.dropped_out.items()
+    }
+    np.testing.assert_allclose(dropped_out["transitions"], [1, 2], atol=1e-9)
+    np.testing.assert_allclose(dropped_out["rewards"], [1, 2], atol=1e-9)
 
 
 def test_a_release_counts_who_left():
@@ -168,7 +170,7 @@ def test_a_release_counts_who_left():
     _, counts = crowd(50)
     private = mechanism.release(counts, sampler=PresetSampler.still(), support=support)
     inside = [counts.visits[h][:, 0].sum() for h in range(2)]
-    for name, values in private.left.items():
+    for name, values in private.dropped_out.items():
         found = values + _noise(mechanism.groups(50, support), 50, name)
         np.testing.assert_allclose(found, [50 - inside[0], 50 - inside[1]], atol=1e-9)
 
@@ -233,9 +235,11 @@ def noise_of_nobody(plan, users, repeats):
         private = plan.release(counts, sampler=draws, support=deterministic(SHAPE))
         moves, looks = private.row_transitions.reshape(2, -1), private.row_visits.reshape(2, rows)
         sums = private.row_rewards.reshape(2, rows)
-        left = {name: (values - users)[:, None] for name, values in private.left.items()}
-        groups = [*np.hstack([moves, left["transitions"]])]
-        groups += [*np.hstack([looks / 2 - sums, looks / 2 + sums, left["rewards"]])]
+        dropped_out = {
+            name: (values - users)[:, None] for name, values in private.dropped_out.items()
+        }
+        groups = [*np.hstack([moves, dropped_out["transitions"]])]
+        groups += [*np.hstack([looks / 2 - sums, looks / 2 + sums, dropped_out["rewards"]])]
         found.append(groups)
     return [np.array(each) for each in zip(*found, strict=True)], private
 
@@ -282,7 +286,7 @@ def test_unbiased_with_the_stated_variances(road):
         "transitions": counts.row_transitions[:6],
         "rewards": counts.row_rewards - counts.row_visits / 2,
         "visits": counts.row_visits,
-        "left": np.zeros(2),
+        "dropped_out": np.zeros(2),
     }
     seen = {name: [] for name in truth}
     for seed in range(repeats):
@@ -295,14 +299,14 @@ def test_unbiased_with_the_stated_variances(road):
         seen["transitions"].append(private.row_transitions[:6] - truth["transitions"])
         seen["rewards"].append(private.row_rewards - truth["rewards"])
         seen["visits"].append(private.row_visits - truth["visits"])
-        seen["left"].append(private.left["rewards"])
+        seen["dropped_out"].append(private.dropped_out["rewards"])
     mean = float(mechanism.intensity(users))
     p = {one.statistic: one.weight / 2**32 / one.cells for one in mechanism.groups(users)}
     exact = {
         "transitions": mean * (1 - p["transitions"]),
         "rewards": mean / 2,
         "visits": 2 * mean * (1 - 2 * p["rewards"]),
-        "left": mean * (1 - p["rewards"]),
+        "dropped_out": mean * (1 - p["rewards"]),
     }
     stated = mechanism.noise_variance(users)
     for name, variance in exact.items():
@@ -360,7 +364,7 @@ def test_a_trillion_users_cost_what_a_hundred_do():
     spread = math.sqrt(mechanism.noise_variance(users)["transitions"])
     assert private.noise_variance["transitions"] <= spread**2
     assert private.row_transitions[0, 0] == pytest.approx(users, abs=7 * spread)
-    assert abs(private.left["rewards"]).max() < 7 * spread
+    assert abs(private.dropped_out["rewards"]).max() < 7 * spread
 
 
 def test_visits_of_their_own_and_rewards_alone():

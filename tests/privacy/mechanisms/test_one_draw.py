@@ -94,4 +94,4 @@ def test_a_central_release_is_its_counts_plus_its_draw(mechanism, centred):
     assert not found.transitions[2].any()
     assert np.array_equal(2 * found.rewards, 2 * rewards - here + earned.reshape(here.shape))
     gone = 2 * (users - here.sum(axis=(1, 2))[:2]) + left
-    assert np.array_equal(2 * found.left["transitions"], gone)
+    assert np.array_equal(2 * found.dropped_out["transitions"], gone)

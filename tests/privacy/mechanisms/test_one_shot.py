@@ -225,7 +225,7 @@ class TestCentred:
         assert last_transitions or not released.transitions[-1].any()
         np.testing.assert_array_equal(released.rewards, (raw.rewards - raw.visits / 2) * support)
         gone = users - inside.sum(axis=(1, 2, 3))
-        assert released.left["transitions"].tolist() == gone[:steps].tolist()
+        assert released.dropped_out["transitions"].tolist() == gone[:steps].tolist()
         assert gone[1] > 0
         assert released.visits is None
 
@@ -240,7 +240,7 @@ class TestCentred:
                     [
                         (one.transitions - raw.transitions)[:-1].ravel(),
                         (one.rewards - centred).ravel(),
-                        one.left["transitions"],
+                        one.dropped_out["transitions"],
                     ]
                 )
                 for one in drawn

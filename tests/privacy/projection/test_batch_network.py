@@ -21,23 +21,23 @@ class Batch:
         moves = rng.dirichlet(np.full(states, 0.3), size=(horizon, states, actions))
         policy = support / support.sum(-1, keepdims=True)
         here, self.true = users * self.start / self.start.sum(), np.zeros(moves.shape)
-        self.left = np.zeros(horizon)
+        self.dropped_out = np.zeros(horizon)
         for h in range(horizon):
             stay = np.ones(states)
             stay[rng.integers(states)] -= leaving
-            self.left[h:] += (here * (1 - stay)).sum()
+            self.dropped_out[h:] += (here * (1 - stay)).sum()
             self.true[h] = (here * stay)[:, None, None] * policy[h][..., None] * moves[h]
             here = self.true[h].sum(axis=(0, 1))
         self.visits = self.true.sum(axis=-1)
         self.noisy = self.true + rng.normal(scale=deviation, size=self.true.shape)
         self.look = self.visits + np.sqrt(2) * rng.normal(scale=deviation, size=self.visits.shape)
-        self.gone = self.left + rng.normal(scale=deviation, size=horizon)
+        self.gone = self.dropped_out + rng.normal(scale=deviation, size=horizon)
         self.variance = deviation**2
 
-    def measurements(self, *, visits, left, last):
+    def measurements(self, *, visits, dropped_out, last):
         steps = self.horizon if last or visits else self.horizon - 1
-        counted = self.gone[:steps] if left else None
-        spread = np.full(steps, self.variance) if left else None
+        counted = self.gone[:steps] if dropped_out else None
+        spread = np.full(steps, self.variance) if dropped_out else None
         return Measurements(self.look if visits else None, 2 * self.variance, counted, spread, last)
 
     def project(self, measurements):
@@ -63,9 +63,9 @@ def quadratic_program(batch, measurements, free):
     moving = horizon if measurements.last_transitions else horizon - 1
     names = [("x", *r, j) for r in rows if r[0] < moving for j in range(states)]
     names += [("v", *r) for r in rows]
-    counted = 0 if measurements.left is None else len(measurements.left)
+    counted = 0 if measurements.dropped_out is None else len(measurements.dropped_out)
     names += [("leave", h, s) for h in range(counted) for s in (range(states) if h else [0])]
-    names += [("left", h) for h in range(counted)]
+    names += [("dropped_out", h) for h in range(counted)]
     at = {name: i for i, name in enumerate(names)}
     equations, right = [], []
 
@@ -88,7 +88,7 @@ def quadratic_program(batch, measurements, free):
             equation([*inflow, *out, (-1, ("leave", h, s))])
     for h in range(counted):
         joined = [(-1, ("leave", h, s)) for s in range(states)]
-        equation([(1, ("left", h)), (-1, ("left", h - 1)), *joined])
+        equation([(1, ("dropped_out", h)), (-1, ("dropped_out", h - 1)), *joined])
     weight, goal = np.zeros(len(names)), np.zeros(len(names))
     for name, i in at.items():
         match name:
@@ -96,8 +96,11 @@ def quadratic_program(batch, measurements, free):
                 weight[i], goal[i] = 1 / batch.variance, batch.noisy[h, s, a, j]
             case ("v", h, s, a) if measurements.visits is not None:
                 weight[i], goal[i] = 1 / measurements.visit_variance, measurements.visits[h, s, a]
-            case ("left", h):
-                weight[i], goal[i] = 1 / measurements.left_variance[h], measurements.left[h]
+            case ("dropped_out", h):
+                weight[i], goal[i] = (
+                    1 / measurements.dropped_out_variance[h],
+                    measurements.dropped_out[h],
+                )
             case ("leave", h, s):
                 weight[i], goal[i] = 1 / (free[1] * batch.variance), free[0].get((h, s), 0.0)
     settings = clarabel.DefaultSettings()
@@ -133,13 +136,13 @@ def suggested(batch, measurements):
 @pytest.mark.parametrize("seed", range(24))
 def test_equals_a_general_qp_solver(seed):
     rng = np.random.default_rng(seed)
-    visits, left, last = bool(seed & 1), bool(seed & 2), bool(seed & 4)
+    visits, dropped_out, last = bool(seed & 1), bool(seed & 2), bool(seed & 4)
     horizon = int(rng.integers(1 if visits else 2, 6))
     batch = Batch(rng, int(rng.integers(2, 5)), int(rng.integers(1, 3)), horizon,
-                  float(rng.choice([300, 3000])), leaving=0.4 * left)  # fmt: skip
-    measurements = batch.measurements(visits=visits, left=left, last=last)
-    if left:  # whatever noise explains
-        measurements = measurements._replace(left=measurements.left + 200.0)
+                  float(rng.choice([300, 3000])), leaving=0.4 * dropped_out)  # fmt: skip
+    measurements = batch.measurements(visits=visits, dropped_out=dropped_out, last=last)
+    if dropped_out:  # whatever noise explains
+        measurements = measurements._replace(dropped_out=measurements.dropped_out + 200.0)
     found = batch.project(measurements)
     assert found.imbalance < 1e-4
     oracle = quadratic_program(batch, measurements, (suggested(batch, measurements), network.FREE))
@@ -149,15 +152,15 @@ def test_equals_a_general_qp_solver(seed):
                 assert found.transitions[tuple(place)] == pytest.approx(value, abs=0.02)
             case ("v", *place) if visits or last:
                 assert found.visits[tuple(place)] == pytest.approx(value, abs=0.02)
-            case ("left", h):
-                assert found.left[h] == pytest.approx(value, abs=0.02)
+            case ("dropped_out", h):
+                assert found.dropped_out[h] == pytest.approx(value, abs=0.02)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_large_solver_finds_the_same(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     batch = Batch(rng, 8, 2, 6, 2000.0, leaving=0.3 * (seed % 2))
-    measurements = batch.measurements(visits=True, left=bool(seed % 2), last=bool(seed & 2))
+    measurements = batch.measurements(visits=True, dropped_out=bool(seed % 2), last=bool(seed & 2))
     direct = batch.project(measurements)
     monkeypatch.setattr(network, "DIRECT_NODES", 0)
     monkeypatch.setattr(network, "_SMALL", 0)
@@ -181,8 +184,8 @@ def root_mean_square(errors):
 
 
 def test_counting_those_who_left_costs_little_where_nobody_leaves():
-    plain = visits_error(lambda b: b.measurements(visits=False, left=False, last=True), 0.0)
-    counted = visits_error(lambda b: b.measurements(visits=False, left=True, last=True), 0.0)
+    plain = visits_error(lambda b: b.measurements(visits=False, dropped_out=False, last=True), 0.0)
+    counted = visits_error(lambda b: b.measurements(visits=False, dropped_out=True, last=True), 0.0)
     assert root_mean_square(counted) <= 1.02 * root_mean_square(plain)
     assert abs(counted.mean()) < 1.0
 
@@ -190,7 +193,7 @@ def test_counting_those_who_left_costs_little_where_nobody_leaves():
 @pytest.mark.parametrize("visits", [False, True])
 def test_visits_stay_right_where_a_fifth_leaves_in_one_state(visits):
     def measurements(batch):
-        return batch.measurements(visits=visits, left=True, last=not visits)
+        return batch.measurements(visits=visits, dropped_out=True, last=not visits)
 
     errors = visits_error(measurements, 0.2)
     nobody = visits_error(measurements, 0.0)
@@ -198,16 +201,18 @@ def test_visits_stay_right_where_a_fifth_leaves_in_one_state(visits):
     assert abs(errors.mean()) < 2.0
     # Without the count, hundreds of users are where they are not.
     blind = visits_error(
-        lambda b: measurements(b)._replace(left=None, left_variance=None), 0.2, runs=5
+        lambda b: measurements(b)._replace(dropped_out=None, dropped_out_variance=None), 0.2, runs=5
     )
     assert root_mean_square(blind) > 300
 
 
 def test_a_second_look_is_used_by_its_variance():
-    alone = visits_error(lambda b: b.measurements(visits=False, left=False, last=True), 0.0)
-    both = visits_error(lambda b: b.measurements(visits=True, left=False, last=True), 0.0)
+    alone = visits_error(lambda b: b.measurements(visits=False, dropped_out=False, last=True), 0.0)
+    both = visits_error(lambda b: b.measurements(visits=True, dropped_out=False, last=True), 0.0)
     vague = visits_error(
-        lambda b: b.measurements(visits=True, left=False, last=True)._replace(visit_variance=1e9),
+        lambda b: b.measurements(visits=True, dropped_out=False, last=True)._replace(
+            visit_variance=1e9
+        ),
         0.0,
     )
     assert root_mean_square(both) < 0.8 * root_mean_square(alone)
@@ -216,7 +221,7 @@ def test_a_second_look_is_used_by_its_variance():
 
 def test_the_last_step_is_visited_by_who_arrives():
     batch = Batch(np.random.default_rng(3), 3, 2, 4, 1e6)
-    found = batch.project(batch.measurements(visits=False, left=False, last=False))
+    found = batch.project(batch.measurements(visits=False, dropped_out=False, last=False))
     assert not found.transitions[-1].any()
     arrived = found.transitions[-2].sum(axis=(0, 1))
     np.testing.assert_allclose(found.visits[-1].sum(axis=1), arrived)
@@ -228,15 +233,15 @@ def test_the_last_step_is_visited_by_who_arrives():
 
 def test_a_single_step_needs_a_look_at_its_visits():
     batch = Batch(np.random.default_rng(0), 3, 2, 1, 1000.0)
-    found = batch.project(batch.measurements(visits=True, left=False, last=False))
+    found = batch.project(batch.measurements(visits=True, dropped_out=False, last=False))
     assert found.visits.sum() == pytest.approx(1000.0)
     with pytest.raises(InvalidInputError, match="some measurement of the visits"):
-        batch.project(batch.measurements(visits=False, left=False, last=False))
+        batch.project(batch.measurements(visits=False, dropped_out=False, last=False))
 
 
 def test_bad_looks():
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
-    measurements = batch.measurements(visits=True, left=False, last=True)
+    measurements = batch.measurements(visits=True, dropped_out=False, last=True)
     with pytest.raises(InvalidInputError, match="played rows"):
         batch.project(measurements._replace(visits=measurements.visits[0, 0]))
     with pytest.raises(InvalidInputError, match="visit_variance"):
@@ -251,4 +256,4 @@ def test_a_missed_certificate_is_an_error(monkeypatch):
     monkeypatch.setattr(network, "_MOST_ITERATIONS", 0)
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
     with pytest.raises(flow.SolverError, match="imbalance"):
-        batch.project(batch.measurements(visits=True, left=False, last=True))
+        batch.project(batch.measurements(visits=True, dropped_out=False, last=True))

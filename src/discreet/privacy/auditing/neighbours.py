@@ -114,7 +114,7 @@ def vector(released: PrivateCounts) -> FloatArray:
 
 def everything(released: PrivateCounts) -> FloatArray:
     """All that a release says: statistics, who left, users, policy and stated noise."""
-    left = [values for _, values in sorted((released.left or {}).items())]
+    dropped_out = [values for _, values in sorted((released.dropped_out or {}).items())]
     stated = [released.noise_variance[name] for name in sorted(released.noise_variance)]
     facts = [released.users, *stated]
-    return np.concatenate([vector(released), *left, facts, released.support.ravel()])
+    return np.concatenate([vector(released), *dropped_out, facts, released.support.ravel()])

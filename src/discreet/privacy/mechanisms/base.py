@@ -686,11 +686,11 @@ def _centred_batch(
     )
     moved = raw["transitions"][:kept]  # rows are in the order of their steps
     moved += draw("transitions", moved.size).reshape(moved.shape)
-    left = raw.pop("left")
+    dropped_out = raw.pop("dropped_out")
     raw["rewards"] = raw["rewards"] + draw("rewards", raw["rewards"].size)
-    gone = {"transitions": HALF("transitions", left + draw("left", left.size))}
+    gone = {"transitions": HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size))}
     return batch_release(
-        mechanism, raw, counts.users, mask, secure=secure, estimate=HALF, left=gone
+        mechanism, raw, counts.users, mask, secure=secure, estimate=HALF, dropped_out=gone
     )
 
 
@@ -724,7 +724,7 @@ def batch_release(
     *,
     secure: bool,
     estimate: Debias | None = None,
-    left: Mapping[str, FloatArray] | None = None,
+    dropped_out: Mapping[str, FloatArray] | None = None,
     noise_variance: Mapping[str, float] | None = None,
 ) -> PrivateCounts:
     """`PrivateCounts` of a batch from its released integers by name, dense or as rows.
@@ -743,7 +743,7 @@ def batch_release(
         guarantee=mechanism.guarantee.stamped(secure=secure),
         centred=mechanism.centred,
         last_transitions=mechanism.last_transitions,
-        left=left,
+        dropped_out=dropped_out,
     )
 
 

@@ -348,7 +348,7 @@ class HistogramBatch(BatchMechanism):
             steps.support,
             secure=secure,
             estimate=self._debias(groups, users, steps),
-            left=_left(groups, histograms, users),
+            dropped_out=_dropped_out(groups, histograms, users),
             noise_variance=self._variances(groups, users),
         )
 
@@ -443,15 +443,15 @@ def _noise_mean(one: MessageGroup, users: int) -> float:
     return float(Fraction(users * one.noise * one.weight, WORD * one.cells))
 
 
-def _left(
+def _dropped_out(
     groups: Sequence[MessageGroup], histograms: Sequence[IntArray], users: int
 ) -> dict[str, FloatArray]:
     """Users who had left the policy, by statistic and step."""
-    left: dict[str, list[float]] = {}
+    dropped_out: dict[str, list[float]] = {}
     for one, seen in zip(groups, histograms, strict=True):
         estimate = debias(seen[one.dropped_out :], 1.0, _noise_mean(one, users))
-        left.setdefault(one.statistic, []).append(float(estimate[0]))
-    return {name: np.array(values) for name, values in left.items()}
+        dropped_out.setdefault(one.statistic, []).append(float(estimate[0]))
+    return {name: np.array(values) for name, values in dropped_out.items()}
 
 
 def _check_messages(messages: IntArray, groups: Sequence[MessageGroup], users: int) -> None:

@@ -344,14 +344,14 @@ class Flow(NamedTuple):
         visits: ``[H, S, A]`` or ``[R]``.
         imbalance: the largest violation of a flow equation, in users.
         iterations: Newton steps.
-        left: users who have left the policy by each step, if more have than noise explains.
+        dropped_out: users who have left the policy by each step, if more have than noise explains.
     """
 
     transitions: FloatArray
     visits: FloatArray
     imbalance: float
     iterations: int
-    left: FloatArray | None = None
+    dropped_out: FloatArray | None = None
 
 
 def consistent_flow(
@@ -480,7 +480,7 @@ def _other_measurements(
 
 def _projected(rows: _Rows, users: float, signed: bool, measurements: Measurements) -> Flow:
     """The projection of what can carry flow, by the solver that its measurements need."""
-    if measurements.visits is None and measurements.left is None:
+    if measurements.visits is None and measurements.dropped_out is None:
         return _transitions_only(rows, users, signed, measurements)
     if signed:
         raise InvalidInputError(
@@ -493,7 +493,9 @@ def _projected(rows: _Rows, users: float, signed: bool, measurements: Measuremen
         rows.counts, rows.variance, rows.where, users, rows.horizon, measurements
     )
     _certify(found.imbalance, _tolerance(rows.variance, users), found.iterations)
-    return Flow(found.transitions, found.visits, found.imbalance, found.iterations, found.left)
+    return Flow(
+        found.transitions, found.visits, found.imbalance, found.iterations, found.dropped_out
+    )
 
 
 def _transitions_only(rows: _Rows, users: float, signed: bool, measurements: Measurements) -> Flow:

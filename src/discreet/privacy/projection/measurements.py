@@ -11,7 +11,7 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.privacy.statistics import PrivateCounts
 
 _SURE = 3.0
-"""Standard deviations of `Measurements.left` that noise is not taken to explain."""
+"""Standard deviations of `Measurements.dropped_out` that noise is not taken to explain."""
 
 
 class Measurements(NamedTuple):
@@ -20,48 +20,48 @@ class Measurements(NamedTuple):
     Attributes:
         visits: ``[R]``, the second measurement at the visits of every row, or None.
         visit_variance: noise variance of one of them.
-        left: ``[steps]``, users who have left the policy by that step, or None.
+        dropped_out: ``[steps]``, users who have left the policy by that step, or None.
         left_variance: ``[steps]``, the noise variance of each.
         last_transitions: False if the rows of the last step hold no transitions.
     """
 
     visits: FloatArray | None = None
     visit_variance: float = 1.0
-    left: FloatArray | None = None
-    left_variance: FloatArray | None = None
+    dropped_out: FloatArray | None = None
+    dropped_out_variance: FloatArray | None = None
     last_transitions: bool = True
 
     @classmethod
     def of(cls, counts: PrivateCounts) -> "Measurements":
         variance = counts.noise_variance
-        left, spread = _left(counts)
+        dropped_out, spread = _dropped_out(counts)
         return cls(
             counts.row_visits,
             variance.get("visits", 1.0),
-            left,
+            dropped_out,
             spread,
             counts.last_transitions,
         )
 
     @property
-    def somebody_left(self) -> bool:
+    def somebody_dropped_out(self) -> bool:
         """Whether more users have left than noise explains."""
-        if self.left is None or self.left_variance is None:
+        if self.dropped_out is None or self.dropped_out_variance is None:
             return False
-        if not self.left_variance.all():
-            return bool((self.left > 0).any())
-        standard = self.left / np.sqrt(self.left_variance)
+        if not self.dropped_out_variance.all():
+            return bool((self.dropped_out > 0).any())
+        standard = self.dropped_out / np.sqrt(self.dropped_out_variance)
         together = float(standard.sum()) / np.sqrt(max(standard.size, 1))
         return bool(max(together, float(standard.max(initial=0.0))) > _SURE)
 
 
-def _left(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray | None]:
+def _dropped_out(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray | None]:
     """The mean, by step, of all counts of those who have left, and its variance."""
-    if not counts.left:
+    if not counts.dropped_out:
         return None, None
-    steps = max(len(numbers) for numbers in counts.left.values())
+    steps = max(len(numbers) for numbers in counts.dropped_out.values())
     total, measurements, spread = np.zeros(steps), np.zeros(steps), np.zeros(steps)
-    for name, numbers in counts.left.items():
+    for name, numbers in counts.dropped_out.items():
         total[: len(numbers)] += numbers
         measurements[: len(numbers)] += 1
         spread[: len(numbers)] += _cell_variance(counts, name)
@@ -91,4 +91,8 @@ def known(measurements: Measurements, inside: BoolArray) -> Measurements:
         None if measurements.visits is None else np.asarray(measurements.visits, np.float64)[inside]
     )
     kept = measurements._replace(visits=visits)
-    return kept if measurements.somebody_left else kept._replace(left=None, left_variance=None)
+    return (
+        kept
+        if measurements.somebody_dropped_out
+        else kept._replace(dropped_out=None, dropped_out_variance=None)
+    )

@@ -370,8 +370,8 @@ def _factorised(edges: Edges, g: FloatArray, ridge: FloatArray) -> FloatArray:
 # over transitions x, visits v and users L who have left, all nonnegative, where the inflow of (h,
 # s) is the sum of v over its rows plus the users who leave there, v is the sum of x over its row,
 # L_h is L_{h-1} plus all who leave at step h, and everybody is somewhere: all n users enter at step
-# 0. In the network of `network` a row is a node between its state and the next states, and ``left``
-# is one more node per step. How many leave in each state is not measured: those edges have a
+# 0. In the network of `network` a row is a node between its state and the next states, and
+# ``dropped_out`` is one more node per step. How many leave in each state is not measured: those edges have a
 # variance of `FREE` times that of a counter, around what inflow and outflow suggest by themselves.
 #
 # Without last transitions the rows of the last step lead to the ground, measured by w; without w
@@ -389,7 +389,7 @@ class Projected(NamedTuple):
 
     transitions: FloatArray
     visits: FloatArray
-    left: FloatArray | None
+    dropped_out: FloatArray | None
     imbalance: float
     iterations: int
 
@@ -410,8 +410,8 @@ def project_measurements(
     large = y.shape[1] > _SMALL
     start = layout.start(users) if large else np.zeros(layout.nodes + 1)
     solved = solve(network, users, tolerance, deviation if large else np.inf, start)
-    transitions, visits, left = place(solved.flow)
-    return Projected(transitions, visits, left, solved.imbalance, solved.iterations)
+    transitions, visits, dropped_out = place(solved.flow)
+    return Projected(transitions, visits, dropped_out, solved.imbalance, solved.iterations)
 
 
 class _Layout:
@@ -460,8 +460,8 @@ class _Layout:
                 count += size
             else:
                 self.groups.append((*tails, -1, -1))
-        self.left_first = count
-        gone = self.measurements.left
+        self.dropped_out_first = count
+        gone = self.measurements.dropped_out
         return count if gone is None else count + len(gone)
 
     def start(self, users: float) -> FloatArray:
@@ -481,14 +481,14 @@ class _Layout:
             u[self.state_node[h]] = layers[h, 0]
             u[self.row_node[self.first[h] : self.first[h + 1]]] = layers[h, 0]
         u[-1] = 0.0
-        if self.measurements.left is not None:
-            steps = np.minimum(np.arange(len(self.measurements.left)), self.moving)
-            u[self.left_first : -1] = layers[steps, 0]
+        if self.measurements.dropped_out is not None:
+            steps = np.minimum(np.arange(len(self.measurements.dropped_out)), self.moving)
+            u[self.dropped_out_first : -1] = layers[steps, 0]
         return u
 
     def network(self) -> "tuple[Network, _Place]":
         """All edges, and what to read off their flow."""
-        parts = [self._transitions(), self._visits(), self._leaving(), self._left()]
+        parts = [self._transitions(), self._visits(), self._leaving(), self._dropped_out()]
         tail, head, count, relative = (
             np.concatenate([part[i] for part in parts]) for i in range(4)
         )
@@ -534,16 +534,16 @@ class _Layout:
         )
 
     def _leaving(self) -> "_Part":
-        """From every state to ``left``, around the difference of its inflow and its outflow."""
-        if self.measurements.left is None:
+        """From every state to ``dropped_out``, around its inflow minus its outflow."""
+        if self.measurements.dropped_out is None:
             return _NOTHING
         tails: list[IntArray] = []
         heads: list[IntArray] = []
-        for h in range(len(self.measurements.left)):
+        for h in range(len(self.measurements.dropped_out)):
             nodes = np.unique(self.state_node[h])
             nodes = nodes[nodes >= 0]
             tails.append(nodes)
-            heads.append(np.full(nodes.size, self.left_first + h))
+            heads.append(np.full(nodes.size, self.dropped_out_first + h))
         tail, head = np.concatenate(tails), np.concatenate(heads)
         return tail, head, self._missing(tail), np.full(tail.size, FREE)
 
@@ -558,12 +558,17 @@ class _Layout:
         balance[0] = 0.0  # who does not even begin is in the first count of those who left
         return np.maximum(balance[nodes], 0.0)
 
-    def _left(self) -> "_Part":
-        if self.measurements.left is None or self.measurements.left_variance is None:
+    def _dropped_out(self) -> "_Part":
+        if self.measurements.dropped_out is None or self.measurements.dropped_out_variance is None:
             return _NOTHING
-        tail = self.left_first + np.arange(len(self.measurements.left))
+        tail = self.dropped_out_first + np.arange(len(self.measurements.dropped_out))
         head = np.where(tail + 1 < self.nodes, tail + 1, -1)
-        return tail, head, self.measurements.left, self.measurements.left_variance / self.scale
+        return (
+            tail,
+            head,
+            self.measurements.dropped_out,
+            self.measurements.dropped_out_variance / self.scale,
+        )
 
     def _relative(self, variance: float, size: int) -> FloatArray:
         return np.full(size, variance / self.scale)
@@ -592,5 +597,5 @@ class _Place:
             visits = inflow_visits(
                 transitions, (layout.steps, layout.states, layout.steps), layout.horizon
             )
-        left = None if layout.measurements.left is None else flow[ends[3] :]
-        return transitions, visits, left
+        dropped_out = None if layout.measurements.dropped_out is None else flow[ends[3] :]
+        return transitions, visits, dropped_out
