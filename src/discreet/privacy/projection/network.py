@@ -371,8 +371,8 @@ def _factorised(edges: Edges, g: FloatArray, ridge: FloatArray) -> FloatArray:
 # s) is the sum of v over its rows plus the users who leave there, v is the sum of x over its row,
 # L_h is L_{h-1} plus all who leave at step h, and everybody is somewhere: all n users enter at step
 # 0. In the network of `network` a row is a node between its state and the next states, and
-# ``dropped_out`` is one more node per step. How many leave in each state is not measured: those edges have a
-# variance of `FREE` times that of a counter, around what inflow and outflow suggest by themselves.
+# ``dropped_out`` is one more node per step. How many leave in each state is not measured: those
+# edges have a variance of `FREE` times that of a counter, around what inflow and outflow suggest.
 #
 # Without last transitions the rows of the last step lead to the ground, measured by w; without w
 # either, the visits there are the inflow of their state, in equal parts if it has several rows.
