@@ -21,7 +21,7 @@ from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.losses import grid_delta
-from discreet.privacy.mechanisms.noise import Bounded, IndependentNoise
+from discreet.privacy.mechanisms.noise import Bounded, IndependentNoise, Laplace
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy
@@ -419,6 +419,12 @@ def test_noise_that_nothing_is_known_about_is_refused():
         in_loss_units(Unknown(episodes=3))
     with pytest.raises(UnsupportedError, match="Unknown"):
         together(Unknown(episodes=3), Local(1.0), shares)
+
+    class Silent(Unknown):  # has a distribution, and does not say how many draws a user moves
+        distribution = Laplace(1.0)
+
+    with pytest.raises(UnsupportedError, match="Silent"):
+        together(Silent(episodes=3), Local(1.0), shares)
 
 
 def test_pure_epsilons_add_up_exactly():

@@ -2361,6 +2361,34 @@ _SAID_OF_ITSELF = (
         "8 * each.variance(users)",
         ("test_shuffle_report",),
     ),
+    Mutant(
+        "more-than-was-asked-for",
+        "a calibrator of somebody else's may deliver less privacy than the trust model asks for",
+        "if said.epsilon > trust.epsilon or said.delta > trust.delta:",
+        "if said.delta > 1 + trust.delta:",
+        ("test_what_was_not_asked_for_is_refused_whoever_calibrates",),
+    ),
+    Mutant(
+        "under-another-name",
+        "a calibrator may make the mechanism of another trust model",
+        "if mechanism.spec != spec or said.notion != trust.notion:",
+        "if mechanism is None:",
+        ("test_what_was_not_asked_for_is_refused_whoever_calibrates",),
+    ),
+    Mutant(
+        "tree-of-devices",
+        "a tree that a curator draws passes as noise of every device",
+        "if self.by_devices and not isinstance(noise, IndependentNoise):",
+        "if self.by_devices and noise is None:",
+        ("test_a_curators_tree_is_no_noise_of_devices_and_sums_are_not_shuffled",),
+    ),
+    Mutant(
+        "losses-behind-one-draw",
+        "losses share noise of which nobody said how many draws a user moves",
+        'raise UnsupportedError(f"No loss release exists for {type(self).__name__}.")',
+        "return 1",
+        ("test_noise_that_nothing_is_known_about_is_refused",),
+    ),
 )
 
 MUTANTS = (

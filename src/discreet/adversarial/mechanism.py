@@ -198,7 +198,7 @@ class LayeredMechanism:
         """How it is audited (see `discreet.privacy.auditing.check_mechanism`)."""
         from discreet.adversarial.audited import layered_path
 
-        yield layered_path(self)
+        yield layered_path(self, centred=self.centred_losses)
 
     def certified(self, users: int | None = None) -> Certified:
         """The noise of counts and losses, for a certificate to bound; the length is in it."""

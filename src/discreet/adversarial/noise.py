@@ -69,7 +69,7 @@ def together(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Bo
 
 def _on_lattices(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Integer noise on counts, integer noise on losses in finer units."""
-    copies, distribution = getattr(noise, "draws_moved", 1), getattr(noise, "distribution", None)
+    copies, distribution = noise.draws_moved, getattr(noise, "distribution", None)
     if distribution is None:
         raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
     if isinstance(distribution, Laplace):

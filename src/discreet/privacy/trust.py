@@ -161,12 +161,32 @@ def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Req
         spec = trust.spec(schedule)
         spec.check_printed(trust)
         try:
-            found.append(spec.load().calibrate(spec, trust, request))
+            mechanism = spec.load().calibrate(spec, trust, request)
         except CalibrationError as error:
             refused = refused or error
+        else:
+            _check_delivered(mechanism, spec, trust)
+            found.append(mechanism)
     if not found and refused:
         raise refused
     return found
+
+
+def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> None:
+    """Anybody can register a calibrator: what it made has to be what was asked for."""
+    said = mechanism.guarantee
+    if mechanism.spec != spec or said.notion != trust.notion:
+        raise InvalidInputError(
+            f"The calibrator of the {spec.trust} mechanism {spec.name!r} made one that calls "
+            f"itself {mechanism.name!r} and delivers {said}; hand its spec and trust model on."
+        )
+    if not isinstance(trust, PrivateTrust) or trust.printed:  # what is printed delivers its own
+        return
+    if said.epsilon > trust.epsilon or said.delta > trust.delta:
+        raise InvalidInputError(
+            f"Expected at most ({trust.epsilon:g}, {trust.delta:g}) of mechanism {spec.name!r}, "
+            f"got {said}; its calibrator has to deliver what the trust model asks for."
+        )
 
 
 @dataclass(frozen=True)

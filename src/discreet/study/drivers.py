@@ -362,7 +362,7 @@ def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
         )
     found: list[ContinualMechanism] = []
     for spec in known:
-        if delta or spec.pure:
+        if (delta or spec.pure) and (spec.ours or spec.auto):  # others are chosen by name only
             named: Any = {"mechanism": spec.name}
             found.append(dataclasses.replace(trust, **named).calibrate(problem.shape, **options))
     return least_noise(found, problem.episodes).stored()

@@ -92,6 +92,50 @@ def test_noise_of_the_wrong_party_is_refused(trust, by_devices):
 
 
 @pytest.mark.core
+@pytest.mark.usefixtures("empty_place")
+def test_a_curators_tree_is_no_noise_of_devices_and_sums_are_not_shuffled():
+    tree = AddedContinually(laplace_nodes, by_devices=True)
+    registry.register(registry.MechanismSpec("local", "continual", "mine", tree))
+    with pytest.raises(InvalidInputError, match="TreeNoise, which a curator draws"):
+        Local(1, mechanism="mine").calibrate(SHAPE, schedule="continual", episodes=4)
+    registry.register(registry.MechanismSpec("shuffle", "batch", "mine", mine))
+    with pytest.raises(InvalidInputError, match="mechanism of messages under 'shuffle'"):
+        Shuffle(1, 1e-3, mechanism="mine").calibrate(SHAPE)
+
+
+class Careless:
+    """A calibrator that ignores what it is asked for."""
+
+    audit = mine.audit
+
+    def __init__(self, *, spec=None, trust=None):
+        self.spec, self.trust = spec, trust
+
+    def calibrate(self, spec, trust, request):
+        return mine.calibrate(self.spec or spec, self.trust or trust, request)
+
+
+@pytest.mark.core
+@pytest.mark.usefixtures("empty_place")
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (Careless(trust=Central(1000)), r"Expected at most \(1, "),
+        (
+            Careless(spec=registry.mechanisms("central", "batch")["laplace"]),
+            "calls itself 'laplace'",
+        ),
+        (Careless(trust=Local(1)), "delivers .*LDP"),
+    ],
+)
+@pytest.mark.parametrize("name", ["mine", "auto"])
+def test_what_was_not_asked_for_is_refused_whoever_calibrates(wrong, match, name):
+    registry.register(registry.MechanismSpec("central", "batch", "mine", wrong, auto="pure"))
+    with pytest.raises(InvalidInputError, match=match):
+        Central(1, 1e-3, mechanism=name).calibrate(SHAPE)
+
+
+@pytest.mark.core
 def test_defaults_come_first_and_unknown_names_get_a_suggestion():
     assert [
         next(iter(registry.mechanisms(*key)))

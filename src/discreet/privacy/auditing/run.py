@@ -103,7 +103,9 @@ def audit(
         quick: the secure branch only, one long stream, attacks on batches only, no bounded noise
             (unless it is asked for by name).
         seed: of the attacked noise.
-        more: further cases of the chosen mechanisms, of code that builds on them.
+        more: further cases of the chosen mechanisms, of code that builds on them: those of the
+            adversarial room (`discreet.adversarial.audited.layered_cases`) and of `fit` are not
+            included otherwise; the command line adds both.
         progress: told the name of each mechanism and path before its turn.
 
     >>> [(row.path, row.exact_epsilon) for row in audit(["central/laplace"], quick=True)]

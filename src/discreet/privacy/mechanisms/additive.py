@@ -264,6 +264,11 @@ class AddedContinually:
             request.shape.horizon, request.statistics, stationary=request.stationary
         )
         noise, guarantee = self.design(trust, sensitivity, request.episodes)
+        if self.by_devices and not isinstance(noise, IndependentNoise):
+            raise InvalidInputError(
+                f"Expected independent noise of every device in the mechanism {spec.name!r} of "
+                f"'local', got {type(noise).__name__}, which a curator draws; use IndependentNoise."
+            )
         return self.kind(
             spec=spec,
             shape=request.shape,
@@ -278,6 +283,11 @@ class AddedContinually:
 
 def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:
     """A curator's noise under `Local` would be too little, by the root of the number of users."""
+    if spec.trust == "shuffle":
+        raise InvalidInputError(
+            f"Expected a mechanism of messages under 'shuffle', got noise that is added to sums in "
+            f"{spec.name!r}: nobody there sees sums; register it under 'central' or 'local'."
+        )
     if by_devices != (spec.trust == "local"):
         who = "every device" if by_devices else "the curator"
         raise InvalidInputError(

@@ -476,6 +476,11 @@ class CumulativeNoise(ABC):
         return np.arange(1, self.episodes + 1) if asked is None else asked
 
     @property
+    def draws_moved(self) -> int:
+        """Draws that hide one unit of one user; who does not say it serves no losses."""
+        raise UnsupportedError(f"No loss release exists for {type(self).__name__}.")
+
+    @property
     def unit(self) -> float:
         """The step of the released grid."""
         return math.ldexp(1.0, -self.grid_bits)

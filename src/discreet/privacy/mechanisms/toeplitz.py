@@ -55,7 +55,7 @@ zero-concentrated privacy, which discrete noise satisfies as it is.)
 **Simulated blocks** hand out decoded noise alone, which a compiled loop adds to true counts. That
 is the decoder's answer to C'·D·x + z, with C' of the unrounded series (b·c')_t = 1, whose columns
 are up to 2e-7 longer on coarse grids: D counts the longer of both, so that blocks keep the
-guaranteed by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x +
+guarantee by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x +
 1/2). That rounding commutes with adding integers (rounding half to even does not), and in exact
 arithmetic decode(C·D·x + z) is A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the
 law of the real release up to that error and one step of 2^-16 where the error crosses a boundary.
