@@ -5,8 +5,12 @@ import importlib.util
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# Without the extra `service` (core tests) there is nothing to collect in its helpers.
-collect_ignore_glob = [] if importlib.util.find_spec("cryptography") else ["helpers/service*"]
+# Soak tests are programs; without an extra (core tests) there is nothing to collect in its helpers.
+collect_ignore_glob = ["soak/*"]
+if not importlib.util.find_spec("cryptography"):
+    collect_ignore_glob += ["helpers/service*"]
+if not importlib.util.find_spec("flint"):
+    collect_ignore_glob += ["helpers/refutations.py"]
 
 # No test is timed: the first example of many pays for a compiled kernel, and a busy machine draws
 # slowly. Examples are the same in every run, so that a failure is one for everybody.
