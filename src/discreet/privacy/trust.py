@@ -184,7 +184,7 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
         return
     if said.epsilon > trust.epsilon or said.delta > trust.delta:
         raise InvalidInputError(
-            f"Expected at most ({trust.epsilon:g}, {trust.delta:g}) of mechanism {spec.name!r}, "
+            f"Expected epsilon <= {trust.epsilon} and delta <= {trust.delta} of {spec.name!r}, "
             f"got {said}; its calibrator has to deliver what the trust model asks for."
         )
 
