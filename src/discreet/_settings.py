@@ -2,7 +2,7 @@
 
 Experiments, designs of studies, the files of a service's roles and the settings of learners are all
 frozen dataclasses, whose annotations say what a value may be. Rules beyond a kind stand in
-``__post_init__``. A library for this (msgspec, cattrs) names neither the value nor a remedy.
+``__post_init__``.
 """
 
 import json

@@ -209,9 +209,7 @@ _STREAMS = (
     Mutant(
         "stationary-half-units",
         "pooled randomised response spends the budget on the bits of one statistic",
-        "pooled over steps.\n"
         "        flip, guarantee = cls.flips(trust, request.shape, request.statistics)",
-        "pooled over steps.\n"
         "        some = request.statistics[:1] if request.stationary else request.statistics\n"
         "        flip, guarantee = cls.flips(trust, request.shape, some)",
         ("test_pooled_randomised_response_flips_as_much",),

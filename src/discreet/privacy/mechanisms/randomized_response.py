@@ -79,7 +79,7 @@ LISTED = AuditSizes(
 
 
 class Flipped(ABC):
-    """What a batch and a stream of a mechanism share: how often bits are false."""
+    """What a batch and a stream of a mechanism share: how often bits are false, and reports."""
 
     @staticmethod
     @abstractmethod
@@ -87,34 +87,6 @@ class Flipped(ABC):
         trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
     ) -> tuple[float, Guarantee]:
         """The probability of a false bit, and what it delivers."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseBatch(BatchMechanism, Flipped):
-    """A batch whose users report bits, of which each is false with probability ``flip``."""
-
-    flip: float
-
-    @classmethod
-    def designed(
-        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
-    ) -> dict[str, Any]:
-        flip, guarantee = cls.flips(trust, request.shape, request.statistics)
-        return {"flip": flip, "guarantee": guarantee}
-
-    @property
-    def takes_reports(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseMechanism(ContinualMechanism, Flipped):
-    """A stream of answers that are integers, with an affine function that takes their bias out.
-
-    ``flip`` is the probability that a bit is false.
-    """
-
-    flip: float
 
     @classmethod
     def designed(
@@ -127,6 +99,23 @@ class ResponseMechanism(ContinualMechanism, Flipped):
     @property
     def takes_reports(self) -> bool:
         return True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResponseBatch(Flipped, BatchMechanism):
+    """A batch whose users report bits, of which each is false with probability ``flip``."""
+
+    flip: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResponseMechanism(Flipped, ContinualMechanism):
+    """A stream of answers that are integers, with an affine function that takes their bias out.
+
+    ``flip`` is the probability that a bit is false.
+    """
+
+    flip: float
 
     @property
     @abstractmethod
