@@ -10,9 +10,9 @@ from discreet.errors import DiscreetError
 from discreet.learners import check, registry
 from discreet.learners.base import Batch
 from discreet.learners.continual import run_stream
+from discreet.learners.dp_ucbvi import DpUcbvi, Ucbvi
 from discreet.learners.explore_then_commit import ExploreThenCommit
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy
 

@@ -13,10 +13,10 @@ from discreet.learners.continual import (
     make_learner,
     walk,
 )
+from discreet.learners.dp_ucbvi import DpUcbvi, Ucbvi
 from discreet.learners.ldp_obi import LdpObi
 from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.learners.psrl import LdpPsrl, Psrl
-from discreet.learners.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp import RiverSwim
 from discreet.privacy.simulation.users import no_counts
 from helpers.compiled import ModelDraws

@@ -20,12 +20,12 @@ from discreet.adversarial.world import make_world
 from discreet.errors import DiscreetWarning, InvalidInputError, UnknownNameError
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
+from discreet.learners.dp_ucbvi import Column
 from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import stream_kind
 from discreet.learners.registry import get_learner
-from discreet.learners.ucbvi import Column
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.shape import Shape

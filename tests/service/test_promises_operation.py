@@ -32,7 +32,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 from discreet.service.shuffler import server
 from discreet.service.shuffler.sqlite import SqliteStore
-from discreet.service.shuffler.store import StoreBusyError
+from discreet.service.shuffler.state import StoreBusyError
 from helpers.clocks import ManualClock
 from helpers.faults import KINDS, FaultProxy
 from helpers.service_analysers import running_study

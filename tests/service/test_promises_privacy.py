@@ -32,7 +32,7 @@ from discreet.service.protocol import report, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Terms, setup_service
-from discreet.service.shuffler import store as stores
+from discreet.service.shuffler import state as stores
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
@@ -212,7 +212,7 @@ def test_p12_a_charter_without_its_own_proof_is_refused(tmp_path, change):
 
 def make_test_shuffler_checked(place, of):
     from discreet.service.shuffler.shuffler import Shuffler
-    from discreet.service.shuffler.store import open_store
+    from discreet.service.shuffler.state import open_store
 
     return Shuffler(of, lambda: open_store(str(place), of), token_digest=bytes(32))
 

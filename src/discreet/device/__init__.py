@@ -4,7 +4,6 @@
 its JavaScript twin is in ``web/device.js`` and makes the same bytes from the same randomness.
 """
 
-from discreet.device.base import ENVELOPE, Device, Report
 from discreet.device.description import DeviceError, bad
 from discreet.device.draws import ByteDraws, Draws
 from discreet.device.histogram import (
@@ -14,6 +13,7 @@ from discreet.device.histogram import (
     cell_to_bytes,
 )
 from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
+from discreet.device.wire import ENVELOPE, Device, Report
 
 __all__ = [
     "ENVELOPE",

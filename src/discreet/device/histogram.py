@@ -23,14 +23,6 @@ all users.
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from discreet.device.base import (
-    Device,
-    Report,
-    check_bytes,
-    check_lists,
-    pack_words,
-    unpack_words,
-)
 from discreet.device.description import (
     DROPPED_OUT,
     STATISTICS,
@@ -44,6 +36,14 @@ from discreet.device.description import (
     read_truth,
 )
 from discreet.device.draws import WORD, Draws
+from discreet.device.wire import (
+    Device,
+    Report,
+    check_bytes,
+    check_lists,
+    pack_words,
+    unpack_words,
+)
 
 
 class MessageGroup(NamedTuple):

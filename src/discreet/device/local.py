@@ -29,15 +29,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from discreet.device.base import (
-    Device,
-    Report,
-    check_lists,
-    pack_bits,
-    pack_words,
-    unpack_bits,
-    unpack_words,
-)
 from discreet.device.description import (
     DROPPED_OUT,
     Description,
@@ -49,6 +40,15 @@ from discreet.device.description import (
     read_truth,
 )
 from discreet.device.draws import Draws
+from discreet.device.wire import (
+    Device,
+    Report,
+    check_lists,
+    pack_bits,
+    pack_words,
+    unpack_bits,
+    unpack_words,
+)
 
 WEIGHTS = {"transitions": 2, "rewards": 1}
 """How often a user of split reports each statistic, out of the sum of those that are asked for."""

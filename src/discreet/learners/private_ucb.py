@@ -47,9 +47,9 @@ import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.learners.continual import three_statistics
+from discreet.learners.dp_ucbvi import Model, Optimist, OptimistSettings
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
-from discreet.learners.ucbvi import Model, Optimist, OptimistSettings
 from discreet.mdp.policies import StochasticPolicy
 from discreet.privacy.statistics import PrivateCounts
 

@@ -35,7 +35,7 @@ class Listing(NamedTuple):
 
 _SHIPPED: dict[str, tuple[str, Listing]] = {
     "dp-ucbvi": (
-        "learners.ucbvi",
+        "learners.dp_ucbvi",
         Listing(
             "continual",
             STREAM,
@@ -109,7 +109,7 @@ _SHIPPED: dict[str, tuple[str, Listing]] = {
         ),
     ),
     "ucbvi": (
-        "learners.ucbvi",
+        "learners.dp_ucbvi",
         Listing(
             "continual",
             ("none",),

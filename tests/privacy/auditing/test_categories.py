@@ -9,7 +9,7 @@ from scipy import stats
 from discreet import Shuffle
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.histogram import class_delta
+from discreet.privacy.accounting.shuffle_curves import class_delta
 from discreet.privacy.auditing import categories, losses
 from discreet.privacy.auditing.categories import CategorySampler, read
 from discreet.privacy.auditing.losses import exact_delta

@@ -13,7 +13,7 @@ from discreet.device import load
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.histogram import groups_delta
+from discreet.privacy.accounting.shuffle_curves import groups_delta
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.mechanisms.histogram import HistogramBatch
@@ -178,7 +178,7 @@ def test_a_release_counts_who_left():
 def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
     mechanism, (episodes, _) = plan_of(), crowd(5)
     messages = sent(mechanism, episodes, sampler())
-    home = "discreet.privacy.accounting.histogram._dominated"
+    home = "discreet.privacy.accounting.shuffle_curves._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
         mechanism.encoder(5)
@@ -189,7 +189,7 @@ def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
 def test_raw_counts_of_real_people_are_checked_before_their_release(monkeypatch):
     """A rehearsal is not: it protects nobody, and its noise is the same."""
     mechanism, (_, counts) = plan_of(), crowd(5)
-    home = "discreet.privacy.accounting.histogram._dominated"
+    home = "discreet.privacy.accounting.shuffle_curves._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
         mechanism.release(counts, sampler=PresetSampler.still(secure=True))
@@ -209,7 +209,7 @@ def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch)
 def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
     """Small ones too: from one pair of a state and an action to all of them."""
     seen = []
-    home = "discreet.privacy.accounting.histogram._dominated"
+    home = "discreet.privacy.accounting.shuffle_curves._dominated"
     monkeypatch.setattr(home, lambda trials, p, _: seen.append((trials, p)) or True)
     support = np.zeros((4, 2, 2), np.bool_)
     support[0, 0, 0] = support[1, 0] = support[2, :] = True

@@ -12,7 +12,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.shuffler import postgres
 from discreet.service.shuffler.postgres import PostgresStore
-from discreet.service.shuffler.store import StoreBusyError
+from discreet.service.shuffler.state import StoreBusyError
 from helpers.services import announced, charter, filled, messages, new_store, submissions
 
 OF = charter()

@@ -8,7 +8,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.store import StoreBusyError
+from discreet.service.shuffler.state import StoreBusyError
 from helpers.clocks import ManualClock
 from helpers.services import NOW, TOKEN, announced, charter, fake_report, make_test_shuffler
 

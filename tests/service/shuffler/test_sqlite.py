@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.sqlite import SqliteStore
-from discreet.service.shuffler.store import StoreBusyError
+from discreet.service.shuffler.state import StoreBusyError
 from helpers.services import charter, filled, new_store
 
 OF = charter()

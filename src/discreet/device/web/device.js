@@ -265,7 +265,7 @@ function rowsOf(episode, problem) {
   });
 }
 
-// ------------------------------------------------------------------- bytes (device/base.py)
+// ------------------------------------------------------------------- bytes (device/wire.py)
 
 function packWords(numbers) {
   const bytes = new Uint8Array(4 * numbers.length);
@@ -325,7 +325,7 @@ function bodyOf(data, kind, batch, length) {
   return report.subarray(HEADER);
 }
 
-// --------------------------------------------------------- what devices share (device/base.py)
+// --------------------------------------------------------- what devices share (device/wire.py)
 
 function checkLists(report, lengths) {
   const fits =

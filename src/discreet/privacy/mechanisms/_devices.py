@@ -17,11 +17,11 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
-from discreet.device.base import ENVELOPE, HEADER, Device, Report
 from discreet.device.description import VERSION, DeviceError, plain_fraction
 from discreet.device.draws import WORD
 from discreet.device.histogram import HistogramDevice
 from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
+from discreet.device.wire import ENVELOPE, HEADER, Device, Report
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import Traffic
@@ -205,7 +205,7 @@ class LocalEncoder(DeviceEncoder[L]):
 
     @property
     def traffic(self) -> Traffic:
-        """One report, with its header (`discreet.device.base`)."""
+        """One report, with its header (`discreet.device.wire`)."""
         return Traffic(1, self.length)
 
 

@@ -78,7 +78,7 @@ class Traffic:
 
     Attributes:
         messages: how many; one where the report goes to the analyser as it is.
-        bytes: their size on the wire (`discreet.device.base`). Messages through a shuffler are
+        bytes: their size on the wire (`discreet.device.wire`). Messages through a shuffler are
             sealed one by one, 52 bytes each; a local report has its header of 38 bytes. What
             carries them (tickets, transport) comes on top.
     """

@@ -55,7 +55,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
-from discreet.device.base import ENVELOPE
+from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape

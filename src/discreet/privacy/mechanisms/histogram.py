@@ -27,7 +27,7 @@ a bit on the device; for every pair of bits the bound holds, hence for their mix
 of the others, and all other data, are a fixed histogram that the analyser may know: it is
 subtracted. What is left of the view is e_a + N or e_b + N, with N the histogram of T = m·K noise
 messages, multinomial with probability p = q/D on each cell. So the likelihood ratio at y is
-y_a/y_b, and `accounting.histogram` knows its distribution exactly.
+y_a/y_b, and `accounting.shuffle_curves` knows its distribution exactly.
 
 (4) *All of them.* H groups for rewards and for visits, H for transitions, or H - 1 where nobody
 needs those of the last step: the losses add up. `groups_mean` is the least mean that delivers
@@ -61,14 +61,16 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
-from discreet.device.base import ENVELOPE
 from discreet.device.draws import WORD
 from discreet.device.histogram import MessageGroup, layout
+from discreet.device.wire import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.accounting.distributions import poisson_pmf
-from discreet.privacy.accounting.histogram import (
+from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
+from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
+from discreet.privacy.accounting.shuffle_curves import (
     Trials,
     batch_epsilon,
     batch_trials,
@@ -76,8 +78,6 @@ from discreet.privacy.accounting.histogram import (
     check_means,
     groups_mean,
 )
-from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
-from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import HistogramEncoder
 from discreet.privacy.mechanisms.base import (

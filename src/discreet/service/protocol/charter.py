@@ -220,7 +220,7 @@ class Charter(canonical.Document):
         No such batch is known: this guards what the certificate, which is about the limit, cannot
         say. The analyser checks before it announces, the shuffler before it lets anybody send.
         """
-        from discreet.privacy.accounting.histogram import batch_trials, check_batch
+        from discreet.privacy.accounting.shuffle_curves import batch_trials, check_batch
 
         try:
             check_batch(batch_trials(tuple(groups), honest_users(self.honest, users)), self.mean)

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from discreet._types import JsonObject
 from discreet.device import ENVELOPE
-from discreet.device.base import LARGEST_BODY
 from discreet.device.histogram import HistogramDevice
+from discreet.device.wire import LARGEST_BODY
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import canonical
 from discreet.service.protocol.charter import Charter, layout_of

@@ -16,7 +16,7 @@ from discreet.service.configs import At, ShufflerConfig, nothing_happens, set_up
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.store import Store, open_store
+from discreet.service.shuffler.state import Store, open_store
 from discreet.service.shuffler.web import make_app
 
 log = logging.getLogger("discreet.service.shuffler")

@@ -23,7 +23,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.store import BatchState, Store, StoreBusyError
+from discreet.service.shuffler.state import BatchState, Store, StoreBusyError
 
 log = logging.getLogger("discreet.service.shuffler.shuffler")
 T = TypeVar("T")

@@ -27,11 +27,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.device.base import LARGEST_BODY
+from discreet.device.wire import LARGEST_BODY
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.store import ACCEPTED
+from discreet.service.shuffler.state import ACCEPTED
 
 log = logging.getLogger("discreet.service.shuffler.web")
 SECONDS = 20.0

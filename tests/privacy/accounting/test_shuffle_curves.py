@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from discreet.errors import CalibrationError, InvalidInputError
-from discreet.privacy.accounting.histogram import (
+from discreet.privacy.accounting.shuffle_curves import (
     Trials,
     _Curve,
     _finite,
@@ -235,7 +235,7 @@ def test_a_batch_above_its_limit_is_refused(monkeypatch):
     part = Trials(trials=777, probability=Fraction(1, 10))
     limit = _limit(77.7)
     low = _Curve(limit.step, limit.deltas * 0.99, limit.outside)
-    monkeypatch.setattr("discreet.privacy.accounting.histogram._limit", lambda mean: low)
+    monkeypatch.setattr("discreet.privacy.accounting.shuffle_curves._limit", lambda mean: low)
     with pytest.raises(CalibrationError, match="777 noise messages"):
         check_batch([part], part.mean)
 

@@ -11,8 +11,8 @@ from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.report import read
-from discreet.service.shuffler import store as stores
-from discreet.service.shuffler.store import StoreBusyError
+from discreet.service.shuffler import state as stores
+from discreet.service.shuffler.state import StoreBusyError
 from helpers.service_machine import StoreMachine
 from helpers.services import (
     announced,

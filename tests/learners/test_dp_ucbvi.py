@@ -6,7 +6,7 @@ import pytest
 from discreet import Central, Local, NoPrivacy, learn
 from discreet.errors import DiscreetError
 from discreet.learners.continual import make_learner
-from discreet.learners.ucbvi import DpUcbvi, Model
+from discreet.learners.dp_ucbvi import DpUcbvi, Model
 from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.privacy.accounting import histogram as kernels
+from discreet.privacy.accounting import shuffle_curves as kernels
 from helpers.properties import given, st
 
 RATIOS = np.array([1.0, 1.25, 2.0, 3.5, 9.0])

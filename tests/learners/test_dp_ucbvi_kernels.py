@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners import ucbvi as kernels
-from discreet.learners.ucbvi import Column, optimistic_policy
+from discreet.learners import dp_ucbvi as kernels
+from discreet.learners.dp_ucbvi import Column, optimistic_policy
 from discreet.privacy.projection.valid_counts import valid_counts
 from helpers.compiled import planned, random_counts
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.device import ByteDraws, DeviceError, load
-from discreet.device.base import HEADER, pack_bits, unpack_bits
+from discreet.device.wire import HEADER, pack_bits, unpack_bits
 from helpers.devices import ALL, FOLLOWS, LEAVES, Bytes, histogram, vector
 
 pytestmark = pytest.mark.core
