@@ -1,4 +1,4 @@
-"""docs/service.md: its promises name tests that there are, its commands are run as they stand."""
+"""docs/service/: its promises name tests that there are, its commands are run as they stand."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ NAME = r"test_p\d\d_\w+"
 
 
 def test_every_promise_is_listed_with_its_tests():
-    table = (ROOT / "docs" / "service.md").read_text("utf-8")
+    table = (ROOT / "docs" / "service" / "threat-model.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| (P\d+) \| (.*) \|$", table, re.MULTILINE))
     assert list(rows) == [f"P{k}" for k in range(1, 21)]
     files = (ROOT / "tests" / "service").rglob("test_*.py")
@@ -30,7 +30,7 @@ def test_every_promise_is_listed_with_its_tests():
 def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch):
     from discreet.cli.app import make_app
 
-    text = (ROOT / "docs" / "service.md").read_text("utf-8")
+    text = (ROOT / "docs" / "service" / "deploy.md").read_text("utf-8")
     block = re.search(r"```\n( +discreet service init .*?)```", text, re.DOTALL)[1]
     commands = block.replace("\\\n", " ").strip().splitlines()
     assert [shlex.split(line)[2] for line in commands] == ["init", "tickets"]
