@@ -157,10 +157,12 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(who=whos, doom=dooms)
     def seal(self, who, doom):
         was_full = self.state == "full"
-        given, committed = self.do(("seal",), doom, who)
+        given, _ = self.do(("seal",), doom, who)
         assert given in (was_full, None)
-        if committed and was_full:
-            self.state = "sealed"
+        if was_full:  # a kill at any of its steps but the last leaves it full, and it goes on later
+            self.state = self.stores[0].live().state
+            assert self.state in ("full", "sealed")
+        if was_full and self.state == "sealed":
             self._release()
 
     def _release(self):

@@ -317,7 +317,7 @@ def test_p15_bodies_of_an_expired_batch_are_gone(place, files):
     store.close()
 
 
-@pytest.mark.parametrize("point", ["submit", "seal", "done", "expire"])
+@pytest.mark.parametrize("point", ["submit", "scatter", "gather", "seal", "done", "expire"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
     """Killed before or after a commit, started again, brought to its end: no file holds a mark."""

@@ -129,7 +129,7 @@ def analyser(reports: int = 300) -> None:
     for place, size in enumerate(one.sizes):
         part = b"".join(body[52 * first : 52 * (first + size)] for body in bodies)
         key = batch_key(0).private_bytes_raw()
-        tasks.append(opening.Task(part, key, one.hash, place, one.device.histogram[place].cells))
+        tasks.append(opening.Task(part, key, one.hash, place, one.device.groups[place].cells))
         first += size
     start = time.process_time()
     for task in tasks:
@@ -205,21 +205,24 @@ async def _send(port: int, bodies: list[bytes]) -> dict[bytes, int]:
 
 
 def sealing(where: str, name: str, reports: int) -> None:
-    """Memory of sealing, in this process."""
+    """Memory and disk of sealing, in this process; the disk is looked at after every commit."""
     one, passes = batch(reports), ticket.make(reports)
     kept = new_store(where, OF, passes)
     kept.announce(one)
     for first in range(0, reports, 512):
         kept.submit(submissions(one, passes[first : first + 512]))
-    before, start = most_memory(), time.process_time()
-    _need(kept.seal())
+    disk, before, start = [kept.size()], most_memory(), time.process_time()
+    while (state := kept.seal_step()) == "full":
+        disk.append(kept.size())
+    _need(state == "sealed")
     seconds = time.process_time() - start
     kept.done(0)
     kept.close()
     size = reports * one.body / 1e6
     print(
         f"sealing {name}: {reports:,} reports of {one.body} bytes ({size:,.0f} MB), "
-        f"{seconds:.1f} s of processor time, at most {most_memory():.0f} MB ({before:.0f} before)",
+        f"{seconds:.1f} s of processor time, at most {most_memory():.0f} MB ({before:.0f} before), "
+        f"disk at most {max(disk) / disk[0]:.2f} times what it was",
         flush=True,
     )
 
@@ -232,7 +235,7 @@ def fetching(envelopes: int) -> None:
         for first in range(0, envelopes, 20_000):
             one.take(os.urandom(min(20_000, envelopes - first) * ENVELOPE))
         one.end()
-        _need(one.blank_copies() == 0)
+        _need(one.dummy_copies() == 0)
         _need(sum(len(part) for _, part in one.slices()) == envelopes * ENVELOPE)
     seconds, after = time.process_time() - start, most_memory()
     print(

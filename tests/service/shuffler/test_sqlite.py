@@ -7,10 +7,11 @@ import stat
 import pytest
 
 from discreet.errors import InvalidInputError
+from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.sqlite import SqliteStore
 from discreet.service.shuffler.state import StoreBusyError
-from helpers.services import charter, filled, new_store
+from helpers.services import announced, charter, filled, new_store, submissions
 
 OF = charter()
 MARK = b"<planted-mark>"
@@ -117,3 +118,20 @@ def test_p15_a_log_that_somebody_reads_is_emptied_when_they_have_gone(path):
     assert not store.untidy and log.read_bytes() == b""
     assert body[:32] not in path.read_bytes()
     store.close()
+
+
+def test_sealing_needs_less_than_twice_the_disk(path):
+    """Bodies move a few megabytes at a time; the log never holds all of them."""
+    users = 40_000
+    one, passes = announced(OF, users=users), ticket.make(users)
+    store = new_store(path, OF, passes)
+    store.announce(one)
+    for first in range(0, users, 4000):
+        store.submit(submissions(one, passes[first : first + 4000]))
+    store.tidy()
+    before, most = store.size(), 0
+    while store.seal_step() == "full":
+        most = max(most, store.size())
+    assert store.live().state == "sealed"
+    store.close()
+    assert most < 2 * before

@@ -133,6 +133,11 @@ class PostgresStore(Store):
     def tidy(self) -> None:
         """TRUNCATE has given the files back."""
 
+    def size(self) -> int:
+        with self._reading():
+            ((size,),) = self._execute("SELECT pg_database_size(current_database())")
+        return int(size)
+
     def end(self) -> None:
         """Also what the server does for this process at the moment."""
         super().end()

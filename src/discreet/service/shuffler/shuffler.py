@@ -65,6 +65,7 @@ class Shuffler:
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
         self._bytes = 0
         self._arrived: asyncio.Event | None = None
+        self._filled = asyncio.Event()
         self._store = self._thread.submit(make_store).result()
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
@@ -184,8 +185,11 @@ class Shuffler:
         row = await self.run(self._store.live)
         if row is None:
             return
-        if row.state == "full" and await self.run(self._store.seal):
-            log.info("batch sealed")
+        if row.state == "full":
+            while (state := await self.run(self._store.seal_step)) == "full":
+                pass  # others are answered between two steps
+            if state == "sealed":
+                log.info("batch sealed")
         late = self._clock.now() > row.announced.manifest.deadline
         if row.state == "open" and late and await self.run(self._store.expire, row.number):
             log.info("batch expired")
@@ -193,7 +197,9 @@ class Shuffler:
     async def _look(self) -> None:
         while True:
             await self._calmly(self.tick)
-            await asyncio.sleep(_TICK)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._filled.wait(), _TICK)
+            self._filled.clear()
 
     async def _write(self) -> None:
         arrived = self._arrived
@@ -208,7 +214,7 @@ class Shuffler:
                 if not answer.done():  # somebody hung up
                     answer.set_result(code)
             if self._store.filled:
-                await self._calmly(self.tick)
+                self._filled.set()
 
     async def _submitted(self, reports: list[Submission]) -> list[str]:
         try:

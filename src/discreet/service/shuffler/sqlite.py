@@ -133,6 +133,10 @@ class SqliteStore(Store):
             ((busy, _, _),) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             self.untidy = bool(busy)
 
+    def size(self) -> int:
+        files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
     def close(self) -> None:
         self._db.close()
         os.close(self._lock)

@@ -1,9 +1,10 @@
 """The shuffler's state machine on a database, in whole transactions.
 
 A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
-``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the messages
-deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted and
-its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
+``sealed`` (permuted, the bodies deleted, in several transactions), ``done`` (acknowledged, the
+messages deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are
+deleted and its tickets free again, in one transaction. At most one batch is open, full or sealed at
+a time.
 
 Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
 the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
@@ -163,6 +164,10 @@ class Store(ABC):
     @abstractmethod
     def tidy(self) -> None:
         """After a deletion was committed: what logs still hold of it goes, or `untidy` is true."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes on the disk, with the log that belongs to this study alone."""
 
     @abstractmethod
     def close(self) -> None:
@@ -338,58 +343,72 @@ class Store(ABC):
 
     def seal(self) -> bool:
         """Permute a full batch and delete its bodies; False if there is none."""
-        row = self.live()
-        if row is None or row.state != "full":
-            return False
-        with self._transaction("seal"):
+        while (state := self.seal_step()) == "full":
+            pass
+        return state == "sealed"
+
+    def seal_step(self) -> str:
+        """One transaction on the way of a full batch; its state then, empty if there is none.
+
+        Bodies go to pieces of buckets and pieces to buckets, some at a time, so that only some are
+        on the disk twice. Between two steps each envelope is in one place: whoever comes next,
+        after a kill too, goes on from there. Nothing is handed over before the last step.
+        """
+        self._check_ending()
+        with self._reading():
             row = self._live()
-            if row is None or row.state != "full":
-                return False
-            self._scatter(row)
-            self._gather(row)
-            self._empty("report", "piece")
+            left = [self._execute(f"SELECT 1 FROM {x} LIMIT 1") for x in ("report", "piece")]
+        if row is None or row.state != "full":
+            return ""
+        step = "scatter" if left[0] else "gather" if left[1] else "seal"
+        with self._transaction(step):
+            now = self._live()  # another process may have been faster
+            if now is None or now.state != "full" or now.number != row.number:
+                return ""
+            if step == "scatter":
+                self._scatter(row.announced)
+                return "full"
+            if step == "gather":
+                self._gather()
+                return "full"
+            ((found,),) = self._execute("SELECT coalesce(sum(length(body)), 0) FROM sealed")
+            wanted = row.announced.manifest.users * row.announced.body
+            if found != wanted:
+                raise InvalidInputError(
+                    f"Expected {wanted} bytes of envelopes, found {found}: nothing is released."
+                )
+            self._empty("piece")
             self._execute("UPDATE batch SET state = 'sealed' WHERE number = ?", row.number)
         self.tidy()
         self.filled = False
-        return True
+        return "sealed"
 
-    def _scatter(self, row: BatchState) -> None:
-        """Bodies, some at a time, into pieces of buckets."""
-        self._empty("piece", "sealed")
-        sizes, users = row.announced.sizes, row.announced.manifest.users
-        buckets = [buckets_for(users * size) for size in sizes]
-        ends = np.cumsum(sizes).tolist()
-        seen = 0
-        for bodies in self._bodies(max(1, _CHUNK // row.announced.body)):
-            seen += len(bodies)
-            whole = np.frombuffer(b"".join(bodies), np.uint8)
-            whole = whole.reshape(len(bodies), sum(sizes), ENVELOPE)
-            for place, (end, size) in enumerate(zip(ends, sizes, strict=True)):
-                part = whole[:, end - size : end].reshape(-1, ENVELOPE)
-                pieces = scatter(part, buckets[place])
-                self._insert("piece", [(place, bucket, data) for bucket, data in pieces])
-        if seen != users:
-            raise InvalidInputError(f"Expected {users} bodies, found {seen}: nothing is released.")
+    def _scatter(self, announced: Announced) -> None:
+        """Some bodies into pieces of buckets."""
+        sizes, users = announced.sizes, announced.manifest.users
+        count = max(1, _CHUNK // announced.body)
+        rows = self._execute("SELECT id, body FROM report ORDER BY id LIMIT ?", count)
+        whole = np.frombuffer(b"".join(bytes(body) for _, body in rows), np.uint8)
+        whole = whole.reshape(len(rows), sum(sizes), ENVELOPE)
+        end = 0
+        for place, size in enumerate(sizes):
+            end += size
+            part = whole[:, end - size : end].reshape(-1, ENVELOPE)
+            pieces = scatter(part, buckets_for(users * size))
+            self._insert("piece", [(place, bucket, data) for bucket, data in pieces])
+        if len(rows) < count:
+            self._empty("report")
+        else:
+            self._execute("DELETE FROM report WHERE id <= ?", rows[-1][0])
 
-    def _bodies(self, count: int) -> Iterator[list[bytes]]:
-        last = -1
-        query = "SELECT id, body FROM report WHERE id > ? ORDER BY id LIMIT ?"
-        while rows := self._execute(query, last, count):
-            self._check_ending()
-            last = rows[-1][0]
-            yield [bytes(body) for _, body in rows]
-
-    def _gather(self, row: BatchState) -> None:
-        found = self._execute("SELECT DISTINCT place, bucket FROM piece ORDER BY place, bucket")
-        query = "SELECT body FROM piece WHERE place = ? AND bucket = ?"
-        total = 0
+    def _gather(self) -> None:
+        """All pieces of one bucket, permuted."""
+        found = self._execute("SELECT place, bucket FROM piece ORDER BY place, bucket LIMIT 1")
         for place, bucket in found:
-            self._check_ending()
+            query = "SELECT body FROM piece WHERE place = ? AND bucket = ?"
             data = b"".join(bytes(part) for (part,) in self._execute(query, place, bucket))
-            total += len(data)
             self._insert("sealed", [(place, bucket, permuted(data))])
-        if total != row.announced.manifest.users * row.announced.body:
-            raise InvalidInputError("Some envelopes are missing: nothing is released.")
+            self._execute("DELETE FROM piece WHERE place = ? AND bucket = ?", place, bucket)
 
     def buckets(self, number: int, place: int) -> list[int]:
         """Buckets of a group of a sealed batch, in the order in which they are handed over.
