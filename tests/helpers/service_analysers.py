@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,15 +34,14 @@ from helpers.services import (
 )
 
 
-def start_study(tmp_path, **changes):
+def start_study(tmp_path, min_users=2, **changes):
     """A secure study with its charter: (charter, the analyser's folder, signing key)."""
     folder = tmp_path / "analyser"
     folder.mkdir()
-    trust = discreet.Shuffle(4, 1e-4)
+    trust = discreet.Shuffle(4, 1e-4, min_users=min_users)
     study = discreet.start(folder / "study.db", trust=trust, **study_arguments(**changes))
     key = make_signing_key(folder / "signing.key")
-    terms = Terms(min_users=2, patience=1000)
-    of = charter_of(study, trust, terms, key.public_key().public_bytes_raw())
+    of = charter_of(study, trust, Terms(patience=1000), key.public_key().public_bytes_raw())
     assert dict(of.certificate) == CERTIFICATE
     return of, folder, key
 
@@ -81,12 +81,28 @@ class Running(NamedTuple):
         """Users take part until the open batch is full, or nobody is left."""
         send_users(self.of, self.client, iter(self.passes) if passes is None else passes)
 
+    def until(self, analyser, wanted):
+        """Step until that is the answer; nobody waits for ever."""
+        for _ in range(500):
+            if (state := analyser.step()) == wanted:
+                return
+            threading.Event().wait(0.02)
+        raise AssertionError(f"expected {wanted}, the analyser is {state}")
+
+    def to_the_end(self, analyser, passes):
+        """Users take part and are counted until the study is finished."""
+        for _ in range(2000):
+            if analyser.step() == "finished":
+                return
+            self.send(passes)
+        raise AssertionError("the study does not end")
+
 
 @contextlib.contextmanager
-def running_study(tmp_path, *, clock=None):
-    """A study of 40 users on loopback; the shuffler's files are in a folder of their own."""
-    of, folder, key = start_study(tmp_path)
-    place, passes = tmp_path / "shuffler", ticket.make(40)
+def running_study(tmp_path, *, clock=None, episodes=40, **changes):
+    """A study on loopback; the shuffler's files are in a folder of their own."""
+    of, folder, key = start_study(tmp_path, episodes=episodes, **changes)
+    place, passes = tmp_path / "shuffler", ticket.make(episodes)
     place.mkdir()
     apart = Apart(lambda url, point: make_analyser(of, folder, url, key, killer(point)).step())
     with (

@@ -21,8 +21,8 @@ def certificate():
     with tempfile.TemporaryDirectory() as folder:
         made = setup_service(
             Path(folder) / "service",
-            Terms(min_users=3, rehearsal=True),
-            trust=Shuffle(4, 1e-4, mechanism="histogram"),
+            Terms(rehearsal=True),
+            trust=Shuffle(4, 1e-4, mechanism="histogram", min_users=3),
             seed=0,
             learner="flow-ucb",
             states=2,

@@ -163,6 +163,16 @@ def test_a_study_put_back_from_a_copy_changes_nothing(tmp_path):
         latest.close()
 
 
+def test_a_batch_below_the_least_size_is_raised_and_the_study_goes_on(tmp_path):
+    """It ends only when the people who are left are fewer than any batch may have."""
+    with running_study(tmp_path, episodes=70, min_users=12) as running:
+        analyser = running.analyser()
+        running.to_the_end(analyser, iter(running.passes))
+        sizes = [entry["users"] for entry in analyser.study.ledger if entry["kind"] == "batch"]
+        assert len(sizes) > 2 and min(sizes) >= 12 and 70 - sum(sizes) < 12
+        analyser.close()
+
+
 def test_a_deadline_leaves_room_for_a_shuffler_whose_clock_is_behind(tmp_path):
     of, folder, key = start_study(tmp_path)
     client, study = Nobody(), discreet.resume(folder / "study.db")

@@ -396,7 +396,7 @@ def test_p20_sigterm_ends_every_role(tmp_path, port):
     url = f"http://127.0.0.1:{port}"
     one = setup_service(
         tmp_path / "x",
-        Terms(min_users=2, rehearsal=True),
+        Terms(rehearsal=True),
         trust=discreet.Shuffle(4, 1e-4),
         url=url,
         **study_arguments(),

@@ -1,8 +1,10 @@
 """Setting up a service: what is refused before anything is written, and who gets which file."""
 
+import dataclasses
 import hashlib
 import stat
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,7 @@ TRUST = discreet.Shuffle(4, 1e-4)
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("setup") / "service"
-    terms = Terms(purpose="a rehearsal", min_users=2, rehearsal=True)
+    terms = Terms(purpose="a rehearsal", rehearsal=True)
     url = "http://127.0.0.1:8712"
     return setup_service(folder, terms, trust=TRUST, url=url, seed=5, **study_arguments())
 
@@ -102,8 +104,10 @@ def test_people_are_not_protected_by_a_seed(tmp_path):
 
 def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
     study = discreet.start(tmp_path / "s.db", trust=TRUST, **study_arguments())
-    with pytest.raises(InvalidInputError, match="fewer than min_users=1000"):
-        charter_of(study, TRUST, Terms(min_users=1000), bytes(32))
+    least = dataclasses.replace(study.mechanism, least=1000)
+    asking = SimpleNamespace(mechanism=least, batch_size=8, names=None, problem=None)
+    with pytest.raises(UnsupportedError, match="min_users=1000; take 'flow-ucb'"):
+        charter_of(asking, TRUST, Terms(), bytes(32))
 
 
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):

@@ -21,7 +21,7 @@ from helpers.services import serving, study_arguments
 def service(tmp_path_factory):
     """A rehearsal with forty users and their tickets."""
     folder = tmp_path_factory.mktemp("service") / "all"
-    terms = Terms(rehearsal=True, min_users=2)
+    terms = Terms(rehearsal=True)
     one = setup_service(folder, terms, trust=discreet.Shuffle(4, 1e-4), seed=3, **study_arguments())
     make_tickets(folder, 40)
     return one

@@ -51,7 +51,7 @@ class Promised:
     delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
     honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
     min_users: Annotated[
-        int, typer.Option(help="No batch is smaller; 0: a quarter of the first batch.")
+        int, typer.Option(help="No batch is smaller; 0: a hundredth of all users.")
     ] = 0
     patience: Annotated[int, typer.Option(help="Seconds for which a batch may stay open.")] = (
         7 * 86_400
@@ -98,11 +98,15 @@ def init(
         folder,
         Terms(
             purpose=promised.purpose,
-            min_users=promised.min_users,
             patience=promised.patience,
             rehearsal=rehearsal,
         ),
-        trust=Shuffle(promised.epsilon, promised.delta, honest=promised.honest),
+        trust=Shuffle(
+            promised.epsilon,
+            promised.delta,
+            honest=promised.honest,
+            min_users=promised.min_users,
+        ),
         url=url,
         store=store,
         learner=studied.learner,

@@ -260,9 +260,11 @@ class Shuffle(PrivateTrust):
 
     Attributes:
         honest: fraction of users whose noise can be relied on; they alone add enough of it.
+        min_users: of a batch; learners ask for no smaller one (0: as few as can be released).
     """
 
     honest: float = 1.0
+    min_users: int = 0
     notion: ClassVar[Notion] = "SDP"
     name: ClassVar[str] = "shuffle"
     encoded: ClassVar[bool] = True
@@ -271,6 +273,7 @@ class Shuffle(PrivateTrust):
         super().__post_init__()
         _validate.positive(honest=self.honest)
         _validate.probability(honest=self.honest)
+        _validate.count(0, min_users=self.min_users)
 
 
 @dataclass(frozen=True)

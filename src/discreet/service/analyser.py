@@ -106,7 +106,7 @@ class Analyser:
         current = self.latest()
         if current is not None and current.manifest.batch < self.study.batches:
             self._acknowledge(current.manifest.number)
-        if self._finished():
+        if self.study.finished:
             return "finished"
         if current is None or current.manifest.token != self.study.token:
             self._check_over(current)
@@ -161,14 +161,6 @@ class Analyser:
         """The last manifest that was written."""
         paths = sorted(self._folder.glob("*.manifest"))
         return manifests.read(paths[-1].read_bytes(), self.charter) if paths else None
-
-    def _finished(self) -> bool:
-        """Also when the users who are left are fewer than any batch may have."""
-        study = self.study
-        if not study.finished and study.batch_size < self.charter.min_users:
-            log.info("the users who are left are fewer than the charter's least batch: closed")
-            study.close()
-        return study.finished
 
     def _check_over(self, current: Announced | None) -> None:
         """Before a key is destroyed and another manifest signed: its batch is counted, or expired.

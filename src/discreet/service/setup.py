@@ -35,13 +35,11 @@ class Terms:
 
     Attributes:
         purpose: in words for participants.
-        min_users: no batch is smaller; 0 takes a quarter of the first batch (batches vary).
         patience: seconds for which a batch may stay open.
         rehearsal: users are simulated, nobody is protected.
     """
 
     purpose: str = "a study with discreet"
-    min_users: int = 0
     patience: int = 7 * _DAY
     rehearsal: bool = False
 
@@ -77,7 +75,7 @@ def setup_service(
     Args:
         folder: must not exist yet.
         terms: of the charter.
-        trust: epsilon, delta and honest fraction.
+        trust: epsilon, delta, honest fraction and least batch (0: a hundredth of all users).
         url: where the shuffler will be.
         store: of the shuffler: a file, or an address of PostgreSQL.
         seed: of a rehearsal.
@@ -90,6 +88,8 @@ def setup_service(
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
     if study.get("learner") == "flow-ucb":
         study.setdefault("mixing", False)  # a manifest has one action per state and step
+    if not trust.min_users:
+        trust = dataclasses.replace(trust, min_users=max(2, int(study.get("episodes", 0)) // 100))
     try:
         for name in ("", "analyser", "shuffler", "enroller", "device"):
             (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
@@ -122,11 +122,10 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
             f"in batches, such as 'flow-ucb'."
         )
     names, problem = study.names, study.problem
-    least = terms.min_users or max(2, study.batch_size // 4)
-    if study.batch_size < least:
-        raise InvalidInputError(
-            f"The first batch has {study.batch_size} users, fewer than min_users={least}; ask "
-            f"for more episodes, or for a smaller least batch."
+    if study.batch_size < mechanism.min_users:
+        raise UnsupportedError(
+            f"This learner asks for {study.batch_size} users at first, and no batch may have fewer "
+            f"than min_users={mechanism.min_users}; take 'flow-ucb', which asks for as many."
         )
     certificate, (_, noise) = _certificate(mechanism), mechanism.certified()
     return Charter(
@@ -144,7 +143,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
         honest=_validate.exact(trust.honest),
         mean=noise["mean"],
         certificate=certificate.to_dict(),
-        min_users=least,
+        min_users=mechanism.min_users,
         patience=terms.patience,
         signing_key=signing_key,
         rehearsal=terms.rehearsal,

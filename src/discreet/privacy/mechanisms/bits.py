@@ -99,6 +99,7 @@ class BitsBatch(BatchMechanism):
     Attributes:
         moves: counters that one user can raise (and lower) by one.
         honest: fraction of users whose noise bits can be relied on.
+        least: users of a batch, as its trust model asks.
         printed: the papers' constants, or None for the exact calibration.
     """
 
@@ -106,6 +107,7 @@ class BitsBatch(BatchMechanism):
     delta: float
     moves: int
     honest: float = 1.0
+    least: int = 0
     printed: "PrintedShuffle | None" = None
 
     @classmethod
@@ -134,6 +136,7 @@ class BitsBatch(BatchMechanism):
             "delta": float(trust.delta),
             "moves": moves,
             "honest": float(shuffled.honest),
+            "least": shuffled.min_users,
             "printed": constants,
         }
 
@@ -194,8 +197,8 @@ class BitsBatch(BatchMechanism):
 
     @property
     def min_users(self) -> int:
-        """So many that one of them is honest."""
-        return least_crowd(self.honest)
+        """So many that one of them is honest, and as the trust model asks."""
+        return max(self.least, least_crowd(self.honest))
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variance of all users' noise bits on one counter."""

@@ -126,6 +126,7 @@ class HistogramBatch(BatchMechanism):
         moves: groups, in each of which one user moves a unit.
         mean: of the noise on one cell that honest users must add together.
         honest: fraction of users whose noise can be relied on.
+        least: users of a batch, as its trust model asks.
     """
 
     epsilon: float
@@ -133,6 +134,7 @@ class HistogramBatch(BatchMechanism):
     moves: int
     mean: Fraction
     honest: float = 1.0
+    least: int = 0
     audit: ClassVar[AuditSizes] = AuditSizes(statistics=CENTRED, last_transitions=False)
 
     @classmethod
@@ -155,12 +157,13 @@ class HistogramBatch(BatchMechanism):
             "moves": moves,
             "mean": groups_mean(moves, epsilon, delta),
             "honest": float(shuffled.honest),
+            "least": shuffled.min_users,
         }
 
     @property
     def min_users(self) -> int:
-        """Two, because nobody is hidden alone, and so many that one of them is honest."""
-        return max(2, least_crowd(self.honest))
+        """Two (nobody is hidden alone), one of them honest, and as the trust model asks."""
+        return max(2, self.least, least_crowd(self.honest))
 
     @property
     def takes_reports(self) -> bool:

@@ -84,7 +84,7 @@ class Arrangement:
 
     @property
     def trust(self) -> Shuffle:
-        return Shuffle(self.epsilon, self.delta)
+        return Shuffle(self.epsilon, self.delta, min_users=2)
 
 
 def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Service:
@@ -99,7 +99,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Servi
     world = arrangement.home
     service = setup_service(
         folder,
-        Terms(purpose=world.purpose, min_users=2, patience=arrangement.patience, rehearsal=True),
+        Terms(purpose=world.purpose, patience=arrangement.patience, rehearsal=True),
         trust=arrangement.trust,
         url=url,
         seed=arrangement.seed,
