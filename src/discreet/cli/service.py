@@ -302,7 +302,8 @@ def device(
     if ticket_file is not None:
         ticket = read_parsed(ticket_file, bytes.decode, "the ticket").strip()
     data = None if episode is None else _episode(episode)
-    with Client(settings.url, proxy=settings.proxy) as client:
+    trusted = settings.optional(settings.ca_file)
+    with Client(settings.url, proxy=settings.proxy, ca_file=trusted) as client:
         chain, participant = make_participant(
             settings, client, time.sleep, own=ticket, rehearsal=rehearsal
         )
@@ -331,14 +332,18 @@ def _episode(path: Path) -> dict[str, Any]:
 
 @app.command("status")
 def status(
-    url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL, json: Json = False
+    url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="Certificates (PEM) of an authority of your own.")
+    ] = None,
+    json: Json = False,
 ) -> None:
     """What a shuffler says in public: the guarantee, and totals."""
     need_extra(_PACKAGES, "service")
     from discreet.service.client import Client
     from discreet.service.protocol.charter import Charter
 
-    with Client(url) as client:
+    with Client(url, ca_file=ca_file) as client:
         charter, totals = Charter.from_bytes(client.charter()), client.metrics()
     if json:
         echo_json(_said(charter) | {"totals": totals})

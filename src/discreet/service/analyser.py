@@ -343,7 +343,12 @@ def make_analyser(
     return Analyser(
         charter,
         resume(config.path(config.study)),
-        Client(config.url, config.token, proxy=config.proxy),
+        Client(
+            config.url,
+            config.token,
+            proxy=config.proxy,
+            ca_file=config.optional(config.ca_file),
+        ),
         signing_key,
         config.folder,
         opener=opener_of(config),

@@ -1,12 +1,15 @@
 """How analyser and devices speak to the shuffler."""
 
 import contextlib
+import ssl
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NoReturn, Self
 
 import httpx
 
-from discreet.errors import DiscreetError
+from discreet._files import reason
+from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service.protocol import manifest
 from discreet.service.protocol.problems import PROBLEMS, Refusal, code_of
 
@@ -29,14 +32,27 @@ class Client:
         token: the analyser's; devices have none.
         http: makes the connections (of tests: without a network).
         proxy: through which the shuffler is reached, if that is needed.
+        ca_file: certificates (PEM) of who may vouch for the shuffler, and nobody else; without it,
+            everybody whom browsers believe.
     """
 
     def __init__(
-        self, url: str, token: str = "", http: httpx.Client | None = None, *, proxy: str = ""
+        self,
+        url: str,
+        token: str = "",
+        http: httpx.Client | None = None,
+        *,
+        proxy: str = "",
+        ca_file: Path | None = None,
     ) -> None:
         self._url = url.rstrip("/")
         # What HTTP_PROXY names would be handed token and tickets: only a proxy that was asked for.
-        self._http = http or httpx.Client(timeout=PATIENCE, trust_env=False, proxy=proxy or None)
+        self._http = http or httpx.Client(
+            timeout=PATIENCE,
+            trust_env=False,
+            proxy=proxy or None,
+            verify=True if ca_file is None else _trusting(ca_file),
+        )
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
 
     def charter(self) -> bytes:
@@ -115,11 +131,33 @@ class Client:
         raise Refusal(code)
 
 
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        why = "no certificate in PEM" if isinstance(error, ssl.SSLError) else reason(error)
+        raise InvalidInputError(f"Cannot read ca_file={str(ca_file)!r}: {why}.") from None
+
+
 @contextlib.contextmanager
 def _reached(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.HTTPError, httpx.InvalidURL) as error:
+        tls: BaseException | None = error
+        while tls is not None and not isinstance(tls, ssl.SSLError):
+            tls = tls.__cause__ or tls.__context__
+        if isinstance(tls, ssl.SSLCertVerificationError):
+            raise UnreachableError(
+                f"TLS: the certificate of {url} is not trusted ({tls.verify_message}). If a "
+                f"certificate authority of your own has signed it, name its file in ca_file; else "
+                f"check the address, the certificate's dates and this machine's clock."
+            ) from None
+        if tls is not None:
+            raise UnreachableError(
+                f"TLS: no secure connection to {url} ({tls.reason or tls}); is that port "
+                f"one that speaks https?"
+            ) from None
         raise UnreachableError(
             f"Cannot reach a shuffler at {url} ({type(error).__name__}); does it run, and is that "
             f"its address?"

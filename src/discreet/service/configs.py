@@ -73,6 +73,10 @@ class Config:
         """A path of the file, which is relative to it."""
         return self.folder / name
 
+    def optional(self, name: str) -> Path | None:
+        """The same of a path that may be left empty."""
+        return self.path(name) if name else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflerConfig(Config):
@@ -84,6 +88,7 @@ class ShufflerConfig(Config):
     store: str = "shuffler.db"
     host: str = "127.0.0.1"
     port: int = 8700
+    private: str = ""
     world: str = ""
 
     @property
@@ -123,6 +128,7 @@ class AnalyserConfig(Config):
     engine: str = "processes"
     ray_address: str = ""
     proxy: str = ""
+    ca_file: str = ""
 
     @property
     def token(self) -> str:
@@ -140,6 +146,7 @@ class DeviceConfig(Config):
     outbox: str = "outbox"
     delay: float = 60.0
     proxy: str = ""
+    ca_file: str = ""
 
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
@@ -149,6 +156,18 @@ def template(role: str, **fields: str) -> str:
     """The file of a role, with comments."""
     path = resources.files("discreet.service") / "templates" / f"{role}.toml"
     return path.read_text("utf-8").format(**fields)
+
+
+def addresses(text: str) -> list[tuple[str, int]]:
+    """Of ``host:port``, or of nothing.
+
+    >>> addresses("127.0.0.1:8701"), addresses("[::1]:8701"), addresses("")
+    ([('127.0.0.1', 8701)], [('::1', 8701)], [])
+    """
+    found = re.fullmatch(r"(\[.+\]|[^:]+):(\d{1,5})", text)
+    if text and found is None:
+        raise InvalidInputError(f"Expected an address such as '127.0.0.1:8701', got {text!r}.")
+    return [(found[1].strip("[]"), int(found[2]))] if found else []
 
 
 def check_url(url: str) -> None:

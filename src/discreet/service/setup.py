@@ -189,7 +189,8 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
     token = secrets.token_urlsafe(32)
     write_atomically(folder / "analyser" / "token", token.encode(), private=True)
     digest = hashlib.sha256(token.encode()).hexdigest()
-    port = url.rpartition(":")[2]
+    # Behind https:// stands a proxy, whose port is not the shuffler's.
+    port = url.rpartition(":")[2] if url.startswith("http://") else ""
     fields = {
         "charter": "../charter.json",
         "url": url,
@@ -198,6 +199,7 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
         "token": digest,
         "store": store,
         "port": port if port.isdigit() else "8700",
+        "private": "" if port.isdigit() else "127.0.0.1:8701",
     }
     for role in ("shuffler", "analyser", "device"):
         text = configs.template(role, **fields)

@@ -31,8 +31,8 @@ async def app(scope, receive, send):
 class Line(asyncio.Transport):
     """A connection that remembers what became of it."""
 
-    def __init__(self):
-        super().__init__({"sockname": ("127.0.0.1", 1), "peername": ("127.0.0.1", 2)})
+    def __init__(self, port=1):
+        super().__init__({"sockname": ("127.0.0.1", port), "peername": ("127.0.0.1", 2)})
         self.written, self.closed = b"", asyncio.Event()
 
     def write(self, data):
@@ -57,11 +57,11 @@ class Line(asyncio.Transport):
         pass
 
 
-async def connected(does=app):
+async def connected(does=app, state=None, port=1):
     config = make_server(does, "127.0.0.1", 0).config
     config.load()
-    protocol = PromptProtocol(config=config, server_state=ServerState(), app_state={})
-    line = Line()
+    protocol = PromptProtocol(config=config, server_state=state or ServerState(), app_state={})
+    line = Line(port)
     protocol.connection_made(line)
     return protocol, line
 
@@ -143,6 +143,31 @@ def test_what_follows_a_request_that_is_still_answered_is_bounded_too():
         protocol.connection_lost(None)
 
     asyncio.run(talk())
+
+
+def test_where_all_places_are_taken_who_kept_us_waiting_longest_goes(monkeypatch):
+    """Not who waits for an answer; and each address has places of its own."""
+    monkeypatch.setattr(PromptProtocol, "places", 3)
+
+    async def never(scope, receive, send):
+        await asyncio.Event().wait()
+
+    async def talk():
+        state = ServerState()
+        made = [await connected(never, state) for _ in range(3)]
+        made[0][0].data_received(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")  # waits for us
+        made[1][0].data_received(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1")
+        made += [await connected(never, state, port=2) for _ in range(3)]
+        assert not any(line.is_closing() for _, line in made)
+        made.append(await connected(never, state))
+        cut = [line.is_closing() for _, line in made]
+        for protocol, _ in made:
+            protocol.connection_lost(None)
+        for task in state.tasks:
+            task.cancel()
+        return cut
+
+    assert asyncio.run(talk()) == [False, True, False, False, False, False, False]
 
 
 def test_a_port_that_cannot_be_had_is_one_sentence():

@@ -192,3 +192,24 @@ def test_reports_that_wait_are_bounded_in_bytes_too(shuffler, monkeypatch):
 
     first, later = lived(shuffler, flood)
     assert first == ["unknownTicket", "busy", "busy"] and later == "unknownTicket"
+
+
+def test_strangers_are_few_in_a_second_and_guests_are_not_kept_waiting(tmp_path):
+    """Before anything of a report but its ticket is looked at."""
+    (guest,) = ticket.make(1)
+    shuffler = make_test_shuffler(tmp_path / "s.db", OF, [guest], clock=ManualClock(NOW))
+
+    async def knock():
+        codes = []
+        for one in ticket.make(300):
+            try:
+                shuffler.look(one)
+                codes.append("read")
+            except Refusal as refusal:
+                codes.append(refusal.code)
+            shuffler.look(guest)
+        return codes
+
+    codes = lived(shuffler, knock)
+    assert set(codes[:100]) == {"read"}
+    assert codes[100:].count("busy") > 150

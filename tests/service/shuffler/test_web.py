@@ -200,7 +200,10 @@ class Taker:
     largest_report = MOST
 
     def __init__(self, answer="accepted"):
-        self.answer, self.taken = answer, []
+        self.answer, self.taken, self.looked = answer, [], []
+
+    def look(self, ticket):
+        self.looked.append(ticket)
 
     async def take(self, data):
         self.taken.append(data)

@@ -1,17 +1,28 @@
-"""The shuffler as a process: uvicorn, with slow clients cut and a bounded end."""
+"""The shuffler as a process: uvicorn, with slow clients cut and a bounded end.
+
+It listens at one address for devices, and perhaps at a second one, for the analyser and for health
+checks. Each has places of its own: however many connections devices open, the analyser finds one.
+Where all places are taken, whoever has kept the server waiting longest loses theirs.
+"""
 
 import asyncio
 import logging
+import resource
 import socket
 import struct
+from collections import defaultdict
+from contextlib import ExitStack
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from discreet._files import reason
 from discreet.errors import InvalidInputError
+from discreet.service import configs
 from discreet.service.configs import At, ShufflerConfig, nothing_happens, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
@@ -27,11 +38,25 @@ ANSWER_SECONDS = 30.0
 UNREAD_BYTES = 1 << 20
 """Headers that have no end, or what follows a request before it is answered. One reading of a
 socket gives at most a quarter of it."""
-_CONNECTIONS = 1000
+PLACES = 1000
+"""Connections of each address at which it listens."""
+_FILES = 8192
+"""Descriptors that it asks the system for."""
 _BACKLOG = 2048
 """Connections that may wait to be taken."""
 _GRACE = 5
 """Seconds for requests that are under way when the process is asked to end."""
+
+
+class _Places:
+    """Connections of one address: how many, and those of which something is awaited, in order."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.awaited: dict[PromptProtocol, None] = {}
+
+
+_PLACES: WeakKeyDictionary[ServerState, defaultdict[object, _Places]] = WeakKeyDictionary()
 
 
 class PromptProtocol(HttpToolsProtocol):
@@ -39,13 +64,25 @@ class PromptProtocol(HttpToolsProtocol):
 
     header_seconds = HEADER_SECONDS
     answer_seconds = ANSWER_SECONDS
+    places = PLACES
     _unread = 0
     _timer: asyncio.TimerHandle | None = None
     _reader: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        addresses = _PLACES.setdefault(self.server_state, defaultdict(_Places))
+        self._here = addresses[transport.get_extra_info("sockname")]
+        self._here.taken += 1
+        if self._here.taken > self.places and self._here.awaited:
+            next(iter(self._here.awaited))._give_up()
+        self._here.awaited[self] = None
         self._wait()
+
+    def on_message_complete(self) -> None:
+        """A whole request has come: from now on this connection waits for us."""
+        super().on_message_complete()
+        self._here.awaited.pop(self, None)
 
     def data_received(self, data: bytes) -> None:
         """Something arrived: perhaps the last of the headers."""
@@ -88,11 +125,14 @@ class PromptProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         self._stop_reader()
+        self._here.taken -= 1
+        self._here.awaited.pop(self, None)
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
         """The next request of this connection has its own time."""
         super().on_response_complete()
+        self._here.awaited[self] = None
         self._unread = 0
         self._stop()
 
@@ -122,7 +162,7 @@ def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.S
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=2 * PLACES,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE,
         **options,
@@ -168,9 +208,13 @@ def make_shuffler(
 def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
     set_up_logging()
-    with listen(config.host, config.port) as listener:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
+    with ExitStack() as stack:
+        places = [(config.host, config.port), *configs.addresses(config.private)]
+        listeners = [stack.enter_context(listen(host, port)) for host, port in places]
         shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
         app = make_app(shuffler, world=config.model)
-        where = f"{config.host}:{listener.getsockname()[1]}"
-        log.info("the shuffler of study %s listens on http://%s", shuffler.charter.id.hex(), where)
-        make_server(app, config.host, config.port).run([listener])
+        where = " and ".join("http://{}:{}".format(*one.getsockname()[:2]) for one in listeners)
+        log.info("the shuffler of study %s listens on %s", shuffler.charter.id.hex(), where)
+        make_server(app, config.host, config.port).run(listeners)

@@ -19,6 +19,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.configs import Clock, SystemClock
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report
+from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
@@ -32,6 +33,8 @@ _GROUP = 512
 _WAITING = 4096
 """Reports that may wait for theirs; more are told to come again."""
 _WAITING_BYTES = 64 << 20
+_STRANGERS = 100
+"""Reports in a second that are read although nobody here knows their ticket."""
 _TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -64,6 +67,7 @@ class Shuffler:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
         self._bytes = 0
+        self._strangers, self._since = float(_STRANGERS), 0.0
         self._arrived: asyncio.Event | None = None
         self._filled = asyncio.Event()
         self._store = self._thread.submit(make_store).result()
@@ -104,6 +108,20 @@ class Shuffler:
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
             self._thread.shutdown()
+
+    def look(self, ticket: bytes) -> None:
+        """Before the rest of a report is read: strangers are few in a second, or told to wait.
+
+        Not refused: another process of this shuffler may know the ticket, and the store then does.
+        """
+        if self._store.may_know(tickets.digest(ticket)):
+            return
+        now = asyncio.get_running_loop().time()
+        self._strangers += _STRANGERS * (now - self._since)
+        self._strangers, self._since = min(self._strangers, _STRANGERS), now
+        if self._strangers < 1:
+            raise Refusal("busy")
+        self._strangers -= 1
 
     async def take(self, data: bytes) -> str:
         """Take one report: ``accepted`` if it is on the disk, or the code of a refusal."""

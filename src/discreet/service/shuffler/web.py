@@ -275,7 +275,10 @@ def problem(code: str) -> Response:
 
 
 def _headers_of(code: str) -> dict[str, str]:
-    return {"retry-after": "1"} if code == "busy" else {}
+    """Who comes with a wrong ticket has one try with each connection."""
+    if code in ("busy", "unknownTicket"):
+        return {"connection": "close"} | ({"retry-after": "1"} if code == "busy" else {})
+    return {}
 
 
 async def _of_framework(_: Request, error: Exception) -> Response:
@@ -289,7 +292,11 @@ async def _of_accident(_: Request, error: Exception) -> Response:
 
 
 async def read_body(
-    headers: Iterable[tuple[bytes, bytes]], receive: Receive, most: int, seconds: float
+    headers: Iterable[tuple[bytes, bytes]],
+    receive: Receive,
+    most: int,
+    seconds: float,
+    look: Callable[[bytes], object] | None = None,
 ) -> bytes:
     """The whole body of a request.
 
@@ -298,6 +305,7 @@ async def read_body(
         receive: gives its parts.
         most: bytes that it may have.
         seconds: in which all of it must have arrived.
+        look: given the ticket with which a report begins as soon as that is there; may refuse.
 
     Raises:
         Refusal: ``tooLarge``, ``tooSlow``, or ``wrongLength`` if somebody hung up.
@@ -315,6 +323,9 @@ async def read_body(
                 data += message.get("body", b"")
                 if len(data) > most:
                     raise Refusal("tooLarge")
+                if look is not None and len(data) >= report.TICKET:
+                    look(bytes(data[1 : report.TICKET]))
+                    look = None
                 more = message.get("more_body", False)
     except TimeoutError:
         raise Refusal("tooSlow") from None
@@ -372,7 +383,8 @@ class Express:
     async def _taken(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> str:
         """What became of a report; of an accident only its kind is noted."""
         try:
-            data = await read_body(headers, receive, self._most, self._seconds)
+            look = self._shuffler.look
+            data = await read_body(headers, receive, self._most, self._seconds, look)
             return await self._shuffler.take(data)
         except Refusal as refusal:
             return refusal.code
