@@ -24,6 +24,8 @@ FIELDS = {
     "token": "ab" * 32,
     "store": "s.db",
     "port": 9,
+    "private": "127.0.0.1:10",
+    "page": "127.0.0.1:11",
     "url": "https://x",
     "study": "cd" * 32,
 }

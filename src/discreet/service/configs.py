@@ -158,6 +158,18 @@ def template(role: str, **fields: str) -> str:
     return path.read_text("utf-8").format(**fields)
 
 
+def places(url: str) -> dict[str, str]:
+    """Where roles listen, as fields of their files. A proxy for https:// has a port of its own.
+
+    >>> places("https://shuffler.example.org:8443")["port"], places("http://127.0.0.1:9000")["port"]
+    ('8700', '9000')
+    """
+    if url.startswith("http://"):  # one machine: the one port that was asked for, and no other
+        port = url.rpartition(":")[2]
+        return {"port": port if port.isdigit() else "8700", "private": "", "page": ""}
+    return {"port": "8700", "private": "127.0.0.1:8701", "page": "127.0.0.1:8702"}
+
+
 def addresses(text: str) -> list[tuple[str, int]]:
     """Of ``host:port``, or of nothing.
 

@@ -189,8 +189,6 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
     token = secrets.token_urlsafe(32)
     write_atomically(folder / "analyser" / "token", token.encode(), private=True)
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # Behind https:// stands a proxy, whose port is not the shuffler's.
-    port = url.rpartition(":")[2] if url.startswith("http://") else ""
     fields = {
         "charter": "../charter.json",
         "url": url,
@@ -198,9 +196,7 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
         "digests": "digests.txt",
         "token": digest,
         "store": store,
-        "port": port if port.isdigit() else "8700",
-        "private": "" if port.isdigit() else "127.0.0.1:8701",
-    }
+    } | configs.places(url)
     for role in ("shuffler", "analyser", "device"):
         text = configs.template(role, **fields)
         write_atomically(folder / role / f"{role}.toml", text.encode())
