@@ -69,7 +69,7 @@ EVERYBODYS = [
     ("GET", "/v1/manifest"),
     ("GET", "/v1/manifests/0"),
     ("POST", "/v1/reports"),
-    ("GET", "/healthz"),
+    ("GET", "/livez"),
     ("GET", "/metrics"),
 ]
 
@@ -234,12 +234,12 @@ def test_p10_slow_clients_are_cut(tmp_path, monkeypatch):
             slow.sendall(head + b"\1")
             assert b"tooSlow" in until_closed(slow, b"tooSlow")
         with socket.create_connection(place) as second:
-            second.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            second.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
             assert b"200 OK" in until_closed(second, b"\r\n\r\n")
             monkeypatch.setattr(server.PromptProtocol, "header_seconds", 0.2)
-            second.sendall(b"GET /healthz HT")  # the second request never ends
+            second.sendall(b"GET /livez HT")  # the second request never ends
             until_closed(second)
-        for start in (b"", b"GET /healthz HT"):
+        for start in (b"", b"GET /livez HT"):
             with socket.create_connection(place) as slow:
                 slow.sendall(start)
                 assert until_closed(slow) == b""

@@ -6,7 +6,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,6 +36,7 @@ ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file
 Rehearsal = Annotated[
     bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
 ]
+LogFormat = Annotated[Literal["text", "json"], typer.Option(help="Of the lines on standard error.")]
 
 app = typer.Typer(
     help="Private learning from real devices: shuffler, analyser, device, enroller.",
@@ -257,23 +258,29 @@ def tickets(
 
 
 @app.command("shuffler")
-def shuffler(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+def shuffler(
+    config: ConfigFile, rehearsal: Rehearsal = False, log_format: LogFormat = "text"
+) -> None:
     """Run the shuffler until it is told to end."""
     need_extra(_PACKAGES, "service")
     from discreet.service.configs import ShufflerConfig
     from discreet.service.shuffler.server import serve
 
-    serve(ShufflerConfig.read(config), rehearsal=rehearsal)
+    serve(ShufflerConfig.read(config), rehearsal=rehearsal, log_format=log_format)
 
 
 @app.command("analyser")
-def analyser(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+def analyser(
+    config: ConfigFile, rehearsal: Rehearsal = False, log_format: LogFormat = "text"
+) -> None:
     """Run the analyser until the study is finished, or it is told to end."""
     need_extra(_PACKAGES, "service")
     from discreet.service.analyser import analyse
     from discreet.service.configs import AnalyserConfig
 
-    say(f"The analyser ended: {analyse(AnalyserConfig.read(config), rehearsal=rehearsal)}.")
+    read = AnalyserConfig.read(config)
+    ended = analyse(read, rehearsal=rehearsal, log_format=log_format)
+    say(f"The analyser ended: {ended}.")
 
 
 @app.command("device")

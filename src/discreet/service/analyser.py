@@ -37,8 +37,8 @@ from discreet.service.configs import (
     SystemClock,
     nothing_happens,
     on_signals,
-    set_up_logging,
 )
+from discreet.service.health import Format, set_up_logging
 from discreet.service.opening import (
     BatchKeys,
     Fetched,
@@ -356,9 +356,15 @@ def make_analyser(
     )
 
 
-def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> str:
+def analyse(
+    config: AnalyserConfig,
+    *,
+    rehearsal: bool = False,
+    at: At = nothing_happens,
+    log_format: Format = "text",
+) -> str:
     """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
-    set_up_logging()
+    set_up_logging(log_format)
     ended = threading.Event()
     on_signals(lambda: _end(ended))
     with working_alone(config):

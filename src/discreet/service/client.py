@@ -87,7 +87,8 @@ class Client:
         text = self._ask("GET", "/metrics").decode("utf-8", "replace")
         try:
             samples = [s for one in text_string_to_metric_families(text) for s in one.samples]
-            return {s.name.removeprefix("discreet_"): int(s.value) for s in samples}
+            totals = (s for s in samples if not s.labels)
+            return {s.name.removeprefix("discreet_"): int(s.value) for s in totals}
         except ValueError:
             raise UnreachableError(f"{self._url}/metrics are no metrics.") from None
 

@@ -1,6 +1,5 @@
-"""What every role shares as a process: its TOML file, its log, its clock, and how it ends."""
+"""What every role shares as a process: its TOML file, its clock, and how it ends."""
 
-import logging
 import re
 import signal
 import time
@@ -13,13 +12,6 @@ from typing import Protocol, Self
 from discreet._files import read_file, read_parsed
 from discreet._settings import make, read_toml
 from discreet.errors import InvalidInputError
-
-
-def set_up_logging() -> None:
-    """Our own lines, and the server's warnings, on standard error. No request stands in them."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("discreet").setLevel(logging.INFO)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 
 def on_signals(do: Callable[[], object]) -> None:

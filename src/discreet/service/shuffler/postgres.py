@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from discreet.errors import InvalidInputError, MissingExtraError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import Store, StoreBusyError, Value, Values
+from discreet.service.shuffler.state import PROBE, Store, StoreBusyError, Value, Values
 
 try:
     import psycopg
@@ -137,6 +137,18 @@ class PostgresStore(Store):
         with self._reading():
             ((size,),) = self._execute("SELECT pg_database_size(current_database())")
         return int(size)
+
+    @property
+    def folder(self) -> None:
+        return None
+
+    def probe(self) -> None:
+        with (
+            self._sentences(),
+            psycopg.connect(self._address, connect_timeout=_PATIENCE) as db,
+        ):
+            db.execute(f"SET lock_timeout = '{_PATIENCE}s'")
+            db.execute(PROBE)
 
     def end(self) -> None:
         """Also what the server does for this process at the moment."""

@@ -23,7 +23,8 @@ from uvicorn.server import ServerState
 from discreet._files import reason
 from discreet.errors import InvalidInputError
 from discreet.service import configs
-from discreet.service.configs import At, ShufflerConfig, nothing_happens, set_up_logging
+from discreet.service.configs import At, ShufflerConfig, nothing_happens
+from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.shuffler import Shuffler
@@ -205,9 +206,15 @@ def make_shuffler(
     )
 
 
-def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> None:
+def serve(
+    config: ShufflerConfig,
+    *,
+    rehearsal: bool = False,
+    at: At = nothing_happens,
+    log_format: Format = "text",
+) -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
-    set_up_logging()
+    set_up_logging(log_format)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
     with ExitStack() as stack:

@@ -10,22 +10,27 @@ import contextlib
 import hashlib
 import hmac
 import logging
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from prometheus_client import CollectorRegistry, Counter, Summary, disable_created_metrics
+
 from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.service.configs import Clock, SystemClock
+from discreet.service.health import Check, check_disk
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report
 from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
-from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.problems import PROBLEMS, Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.state import BatchState, Store, StoreBusyError
+from discreet.service.shuffler.state import ACCEPTED, BatchState, Store, StoreBusyError
 
+disable_created_metrics()  # type: ignore[no-untyped-call]
 log = logging.getLogger("discreet.service.shuffler.shuffler")
 T = TypeVar("T")
 _GROUP = 512
@@ -35,6 +40,8 @@ _WAITING = 4096
 _WAITING_BYTES = 64 << 20
 _STRANGERS = 100
 """Reports in a second that are read although nobody here knows their ticket."""
+_PROBE = 5.0
+"""Seconds between looks at the store's health; after three of them the last one says nothing."""
 _TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -70,6 +77,17 @@ class Shuffler:
         self._strangers, self._since = float(_STRANGERS), 0.0
         self._arrived: asyncio.Event | None = None
         self._filled = asyncio.Event()
+        self._seen: tuple[int, float] | None = None
+        self._checks, self._checked = [Check("store", "red", "was not looked at yet")], 0.0
+        self.registry = CollectorRegistry()
+        reports = Counter(
+            "discreet_reports", "Reports by what became of them.", ["code"], registry=self.registry
+        )
+        self._reports = {code: reports.labels(code) for code in (ACCEPTED, *PROBLEMS)}
+        self._seals = Summary("discreet_seal_seconds", "Sealing a batch.", registry=self.registry)
+        self._refused = Counter(
+            "discreet_manifests_refused", "Manifests refused.", registry=self.registry
+        )
         self._store = self._thread.submit(make_store).result()
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
@@ -91,14 +109,15 @@ class Shuffler:
         try:
             return await loop.run_in_executor(self._thread, job, *arguments)
         except StoreBusyError as error:
-            log.warning("the store is busy: %s", type(error.__cause__ or error).__name__)
+            log.warning("the store is busy: %s", error, extra={"code": "storeBusy"})
             raise Refusal("busy") from None
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[None]:
         """Take reports and look at the clock, until the end of the block."""
         self._arrived = asyncio.Event()
-        tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._look())]
+        jobs = (self._write(), self._look(), self._watch())
+        tasks = [asyncio.create_task(job) for job in jobs]
         try:
             yield
         finally:
@@ -133,8 +152,22 @@ class Shuffler:
         self._arrived.set()
         return await answer
 
+    def count(self, code: str) -> None:
+        """One more report of which this became."""
+        self._reports[code].inc()
+
     async def announce(self, number: int, signed: bytes) -> bool:
         """Open a batch; False if this very manifest was announced before."""
+        try:
+            return await self._announce(number, signed)
+        except Refusal as refusal:
+            self._refused.inc()
+            log.warning(
+                "manifest %d was refused: %s", number, refusal, extra={"code": refusal.code}
+            )
+            raise
+
+    async def _announce(self, number: int, signed: bytes) -> bool:
         announced = manifests.read(signed, self.charter)
         if announced.manifest.number != number:
             raise Refusal("badManifest", "It has another number.")
@@ -184,7 +217,44 @@ class Shuffler:
         return await self.run(self._store.done, number)
 
     async def totals(self) -> dict[str, int]:
-        return await self.run(self._store.totals)
+        """Public ones: of the store, and how old the batch is, as long as this process knows it."""
+        found, row = await self.run(self._store.totals), await self.live()
+        if self._store.folder is not None:
+            found["bytes_free"] = shutil.disk_usage(self._store.folder).free
+        if row is None:
+            return found
+        now = self._clock.now()
+        if self._seen is None or self._seen[0] != row.number:
+            self._seen = (row.number, now)
+        left = int(row.announced.manifest.deadline - now)
+        return found | {"batch_age_seconds": int(now - self._seen[1]), "batch_seconds_left": left}
+
+    def checks(self) -> list[Check]:
+        """What an operator should know, as it was found some seconds ago."""
+        age = asyncio.get_running_loop().time() - self._checked
+        if age > 3 * _PROBE:
+            return [Check("store", "red", f"did not answer for {age:.0f} s"), *self._checks[1:]]
+        return self._checks
+
+    async def _watch(self) -> None:
+        while True:
+            self._checks = await asyncio.to_thread(self._probed)
+            self._checked = asyncio.get_running_loop().time()
+            await asyncio.sleep(_PROBE)
+
+    def _probed(self) -> list[Check]:
+        checks = []
+        try:
+            self._store.probe()
+            checks.append(Check("store", "green", "takes what is written to it"))
+        except StoreBusyError as error:
+            checks.append(Check("store", "red", str(error)))
+            log.error("the store takes nothing: %s", error, extra={"code": "storeBroken"})
+        if self._store.folder is not None:
+            checks.append(check_disk(self._store.folder))
+        if checks[-1].colour != "green":
+            log.warning("%s", checks[-1].words, extra={"code": checks[-1].name})
+        return checks
 
     async def live(self) -> BatchState | None:
         """The batch that is open, full or sealed."""
@@ -204,9 +274,11 @@ class Shuffler:
         if row is None:
             return
         if row.state == "full":
+            began = asyncio.get_running_loop().time()
             while (state := await self.run(self._store.seal_step)) == "full":
                 pass  # others are answered between two steps
             if state == "sealed":
+                self._seals.observe(asyncio.get_running_loop().time() - began)
                 log.info("batch sealed")
         late = self._clock.now() > row.announced.manifest.deadline
         if row.state == "open" and late and await self.run(self._store.expire, row.number):

@@ -10,7 +10,7 @@ from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import Store, StoreBusyError, Value, Values
+from discreet.service.shuffler.state import PROBE, Store, StoreBusyError, Value, Values
 
 APPLICATION = 0x64736873
 VERSION = 1
@@ -29,13 +29,15 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
+_PATIENCE = 5
+"""Seconds for whoever writes at the moment."""
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA trusted_schema = OFF",
-    "PRAGMA busy_timeout = 5000",
+    f"PRAGMA busy_timeout = {1000 * _PATIENCE}",
 )
 _AT_ONCE = 500
 """Values of one statement; SQLite takes 999 or more."""
@@ -137,6 +139,15 @@ class SqliteStore(Store):
         files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
+    @property
+    def folder(self) -> Path:
+        return self._path.parent
+
+    def probe(self) -> None:
+        with _sentences(), contextlib.closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as db:
+            db.execute(PROBE)
+            db.commit()
+
     def close(self) -> None:
         self._db.close()
         os.close(self._lock)
@@ -158,4 +169,4 @@ def _sentences() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise StoreBusyError(f"SQLite: {error}") from error
+        raise StoreBusyError(f"SQLite: {error}") from error  # "database or disk is full", too

@@ -25,6 +25,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -79,6 +80,7 @@ def permuted(data: bytes) -> bytes:
 
 VERSION = 1
 STATES = ("open", "full", "sealed", "done", "expired")
+PROBE = "UPDATE about SET id = id"
 ACCEPTED = "accepted"
 """What a store says of a report that it has taken."""
 _CHUNK = 4 << 20
@@ -168,6 +170,15 @@ class Store(ABC):
     @abstractmethod
     def size(self) -> int:
         """Bytes on the disk, with the log that belongs to this study alone."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path | None:
+        """Whose disk it fills; None: a server's, whose operator watches it."""
+
+    @abstractmethod
+    def probe(self) -> None:
+        """From any thread, with a connection of its own: write a row anew."""
 
     @abstractmethod
     def close(self) -> None:

@@ -28,6 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.device.wire import LARGEST_BODY
+from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import Shuffler
@@ -144,7 +145,14 @@ OPERATIONS = (
         _BATCH,
         analyser=True,
     ),
-    Operation("health", "/healthz", "GET", "Whether the store answers.", _JSON),
+    Operation("alive", "/livez", "GET", "Whether the server answers.", _JSON),
+    Operation(
+        "ready",
+        "/readyz",
+        "GET",
+        "Whether the store takes what is written, and the disk has room: checks in colours.",
+        _JSON | {503: "application/json"},
+    ),
     Operation("metrics", "/metrics", "GET", "Public totals.", {200: "text/plain"}),
     Operation("index", "/", "GET", "The page.", {200: "text/html"}),
     Operation("file", "/page/{name}", "GET", "A file of the page.", {200: ""}, ("notFound",)),
@@ -237,16 +245,21 @@ class _Endpoints:
         await self._shuffler.done(_number(request))
         return Response(status_code=200)
 
-    async def health(self, _: Request) -> Response:
-        await self._shuffler.live()
+    async def alive(self, _: Request) -> Response:
         return Response(canonical.to_bytes({"ok": True}), media_type="application/json")
+
+    async def ready(self, _: Request) -> Response:
+        checks = self._shuffler.checks()
+        status = 200 if health.ready(checks) else 503
+        return Response(health.to_json(checks), status, media_type="application/json")
 
     async def metrics(self, _: Request) -> Response:
         registry = CollectorRegistry()
         for name, value in sorted((await self._shuffler.totals()).items()):
             words = name.replace("_", " ")
             Gauge(f"discreet_{name}", f"Public total: {words}.", registry=registry).set(value)
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        text = generate_latest(registry) + generate_latest(self._shuffler.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     async def index(self, _: Request) -> Response:
         return Response(self._index, headers=HEADERS | {"content-type": KINDS["html"]})
@@ -369,7 +382,9 @@ class Express:
         if scope.get("path") != REPORTS or scope.get("method") != "POST":
             await self._hand_on(scope, receive, send)
             return
-        start, body = ANSWERS[await self._taken(scope["headers"], receive)]
+        code = await self._taken(scope["headers"], receive)
+        self._shuffler.count(code)
+        start, body = ANSWERS[code]
         await send(start)
         await send(body)
 
