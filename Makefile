@@ -96,10 +96,10 @@ docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.dev  ## speed against peers, as ratios
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/discreet bench
 
 bench-peers: $(PEERS_VENV)/.peers  ## the same with the real peers, in an environment of their own
-	@$(PEERS_VENV)/bin/python -m benchmarks
+	@$(PEERS_VENV)/bin/discreet bench
 
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
 	@$(BIN)/python -m tests.soak.study

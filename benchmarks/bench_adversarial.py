@@ -4,9 +4,15 @@ Clarabel is timed without building the problem, on one thread. Throughput has no
 public code for the paper); its rows compare with the least acceptable speed.
 """
 
+import itertools
+
 import numpy as np
 
-from benchmarks._measure import Peer, package, row, spent
+from benchmarks.measure import Peer, package, row, spent
+from discreet import Central, Local, NoPrivacy, learn
+from discreet.adversarial.entropy import entropy_ftrl, entropy_state, solve_entropy
+from discreet.adversarial.occupancy import confidence_boxes
+from discreet.mdp.layered import LayeredMDP
 
 FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"
 SIZES = {"X=4, H=6, A=2": (4, 6, 2), "X=10, H=10, A=4": (10, 10, 4)}
@@ -22,23 +28,22 @@ def run(quick: bool) -> list[dict]:
     return rows + [line for name in SIZES for line in _throughput_rows(name, quick)]
 
 
-def random_layered(width: int, horizon: int, actions: int):
-    """A layered MDP with Dirichlet(0.3) transitions."""
-    from discreet.mdp.layered import LayeredMDP
+def random_layers(widths, actions, concentration, seed):
+    """A layered MDP with Dirichlet transitions."""
+    rng, most = np.random.default_rng(seed), max(widths)
+    transitions = np.zeros((len(widths) - 1, most, actions, most))
+    for h, (here, there) in enumerate(itertools.pairwise(widths)):
+        rows = rng.dirichlet(np.full(there, concentration), (here, actions))
+        transitions[h, :here, :, :there] = rows
+    return LayeredMDP(transitions=transitions, widths=widths)
 
-    rng = np.random.default_rng(0)
-    widths = [1, *[width] * (horizon - 1), 1]
-    moves = np.zeros((horizon, width, actions, width))
-    for h in range(horizon):
-        rows = rng.dirichlet(np.full(widths[h + 1], 0.3), size=(widths[h], actions))
-        moves[h, : widths[h], :, : widths[h + 1]] = rows
-    return LayeredMDP(transitions=moves, widths=widths)
+
+def _layers(width: int, horizon: int, actions: int):
+    return random_layers([1, *[width] * (horizon - 1), 1], actions, 0.3, 0)
 
 
 def _solver_row(name: str, quick: bool) -> dict:
     """Cold solves of different costs, in turns with Clarabel's."""
-    from discreet.adversarial.entropy import entropy_ftrl
-
     rounds, repeats = (5, 20) if quick else (15, 40)
     costs, boxes = _instances(*SIZES[name], rounds * repeats)
     entropy_ftrl(costs[0], boxes)  # compile
@@ -54,10 +59,8 @@ def _solver_row(name: str, quick: bool) -> dict:
 
 def _instances(width: int, horizon: int, actions: int, count: int):
     """Boxes after about a thousand visits per pair, and costs that move as private losses do."""
-    from discreet.adversarial.occupancy import confidence_boxes
-
     rng = np.random.default_rng(1)
-    mdp = random_layered(width, horizon, actions)
+    mdp = _layers(width, horizon, actions)
     p = mdp.transitions
     beta = np.sqrt(20 * p * (1 - p) / 1000) + 0.07
     boxes = confidence_boxes(mdp.widths, np.maximum(p - beta, 0), np.minimum(p + beta, 1))
@@ -67,8 +70,6 @@ def _instances(width: int, horizon: int, actions: int, count: int):
 
 def _our_time(chunk, boxes) -> tuple[float, float]:
     """Seconds per solve that knows nothing of the ones before, and the largest gap."""
-    from discreet.adversarial.entropy import entropy_state, solve_entropy
-
     states = [entropy_state(boxes.widths, chunk.shape[-1]) for _ in chunk]
     given, gaps = chunk.copy(), []
 
@@ -127,8 +128,6 @@ def _clarabel_time(costs, boxes) -> float:
 
 
 def _throughput_rows(name: str, quick: bool) -> list[dict]:
-    from discreet.privacy.trust import Central, Local, NoPrivacy
-
     small = SIZES[name][0] == 4
     episodes = (2000 if quick else 20_000) if small else (400 if quick else 2000)
     cases = {
@@ -137,7 +136,7 @@ def _throughput_rows(name: str, quick: bool) -> list[dict]:
         "LDP": (FULL, Local(1.0)),
         "bandit": (BANDIT, Central(1.0, 1e-6)),
     }
-    mdp = random_layered(*SIZES[name])
+    mdp = _layers(*SIZES[name])
     return [
         _throughput_row(f"{case}, {name}", LEAST[name][case], learner, trust, mdp, episodes)
         for case, (learner, trust) in cases.items()
@@ -145,8 +144,6 @@ def _throughput_rows(name: str, quick: bool) -> list[dict]:
 
 
 def _throughput_row(case, least, learner, trust, mdp, episodes) -> dict:
-    from discreet import learn
-
     few = mdp.states * mdp.shape.actions + 20
     learn(mdp, learner=learner, trust=trust, episodes=few)  # compile
     seconds = [
@@ -155,9 +152,3 @@ def _throughput_row(case, least, learner, trust, mdp, episodes) -> dict:
     peer = Peer("the least acceptable speed", kind="ours")
     pairs = [(1e6 * one / episodes, 1e6 / least) for one in seconds]
     return row(f"{learner}, {case}", pairs, peer, "us per episode")
-
-
-if __name__ == "__main__":
-    import json
-
-    print(json.dumps(run(quick=True), indent=1))

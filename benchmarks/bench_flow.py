@@ -1,13 +1,12 @@
 """The flow projection against Clarabel, and a billion users against a million."""
 
-from typing import TYPE_CHECKING, NamedTuple
-
+import clarabel
 import numpy as np
+from scipy import sparse
 
-from benchmarks._measure import Peer, compare, package
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+import discreet
+from benchmarks.measure import Peer, compare, package
+from discreet.privacy.projection.flow import consistent_flow
 
 
 def run(quick: bool) -> list[dict]:
@@ -16,8 +15,6 @@ def run(quick: bool) -> list[dict]:
 
 
 def _projection(states: int, horizon: int, quick: bool) -> dict:
-    from discreet.privacy.projection.flow import consistent_flow
-
     rng = np.random.default_rng(0)
     noisy = rng.normal(5.0, 20.0, size=(horizon, states, 1, states))
     start = np.arange(states) == 0
@@ -32,32 +29,12 @@ def _projection(states: int, horizon: int, quick: bool) -> dict:
     )
 
 
-class FlowConstraints(NamedTuple):
-    """The constraints of a flow as a general-purpose solver takes them: nonnegative transitions.
+def flow_constraints(support: np.ndarray, users: float):
+    """Who starts, and who comes into a state leaves it; ``support[h, s, a]`` can be played.
 
-    Attributes:
-        rows: the (h, s, a) that can be played, one array per axis.
-        matrix: flow equations, then minus the identity.
-        right: of the constraints.
-        cones: zero for the equations, nonnegative for the rest.
+    As a general-purpose solver takes them: the (h, s, a) that can be played, one array per axis;
+    flow equations, then minus the identity; their right side; zero and nonnegative cones.
     """
-
-    rows: tuple[np.ndarray, ...]
-    matrix: "csc_matrix"
-    right: np.ndarray
-    cones: list
-
-    @property
-    def size(self) -> int:
-        """Unknowns."""
-        return self.matrix.shape[1]
-
-
-def flow_constraints(support: np.ndarray, users: float) -> FlowConstraints:
-    """Who starts, and who comes into a state leaves it; ``support[h, s, a]`` can be played."""
-    import clarabel
-    from scipy import sparse
-
     rows = np.nonzero(support)
     horizon, states = support.shape[:2]
     equations = np.zeros((1 + (horizon - 1) * states, len(rows[0]), states))
@@ -70,28 +47,21 @@ def flow_constraints(support: np.ndarray, users: float) -> FlowConstraints:
     right = np.zeros(matrix.shape[0])
     right[0] = users
     cones = [clarabel.ZeroConeT(len(equations)), clarabel.NonnegativeConeT(size)]
-    return FlowConstraints(rows, matrix, right, cones)
+    return rows, matrix, right, cones
 
 
 def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
-    import clarabel
-    from scipy import sparse
-
     support = np.ones(noisy.shape[:3], bool)
     support[0] = start[:, None]
-    program = flow_constraints(support, users)
+    rows, matrix, right, cones = flow_constraints(support, users)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    quadratic = sparse.identity(program.size).tocsc()
-    linear = -noisy[program.rows].ravel()
-    matrix, right, cones = program.matrix, program.right, program.cones
+    quadratic, linear = sparse.identity(matrix.shape[1]).tocsc(), -noisy[rows].ravel()
     return lambda: clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings).solve()
 
 
 def _users(quick: bool) -> dict:
-    import discreet
-
     mdp = discreet.make("RiverSwim", states=4, horizon=6)
     trust = discreet.Central(epsilon=1, delta=1e-6)
 
@@ -107,8 +77,3 @@ def _users(quick: bool) -> dict:
         "s per run",
         repeats=3 if quick else 9,
     )
-
-
-if __name__ == "__main__":
-    for line in run(quick=True):
-        print(line)

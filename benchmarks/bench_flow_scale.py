@@ -1,10 +1,17 @@
 """flow-ucb on large problems: time per batch and peak memory, each in a process of its own."""
 
 import json
+import math
+import resource
 import subprocess
 import sys
+import time
 
-from benchmarks._measure import Peer, row
+import discreet
+from benchmarks.measure import Peer, row
+from discreet._seeds import RunSeeds
+from discreet.learners.learn import make_batch_learner, public_facts, run_batches
+from discreet.learners.registry import get_learner
 
 PROBLEMS = {
     "S=50, A=5, H=20": ("RandomMDP", {"states": 50, "actions": 5, "horizon": 20}),
@@ -43,14 +50,6 @@ def _measure(label: str, trust: str) -> dict:
 
 def main(label: str, trust: str, batches: int = 4) -> None:
     """Print seconds per batch after the first, and the peak memory of this process."""
-    import math
-    import resource
-    import time
-
-    import discreet
-    from discreet._seeds import RunSeeds
-    from discreet.learners.learn import make_batch_learner, public_facts, run_batches
-    from discreet.learners.registry import get_learner
 
     class Clock:
         """Ends a run after some batches."""

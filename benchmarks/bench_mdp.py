@@ -6,7 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks._measure import Peer, compare, package, row, spent
+from benchmarks.measure import Peer, compare, package, row, spent
+from discreet.errors import MissingExtraError
+from discreet.mdp import (
+    RiverSwim,
+    TabularMDP,
+    make,
+    occupancy,
+    plan,
+    sample_counts,
+    sample_trajectories,
+    state_values,
+    uniform_policy,
+)
 
 DENSE = ((50, 5), (200, 8), (400, 8))
 HORIZON = 20
@@ -27,8 +39,6 @@ def run(quick: bool) -> list[dict]:
 
 
 def _more_users(repeats: int) -> dict:
-    from discreet.mdp import RiverSwim, sample_counts, uniform_policy
-
     mdp = RiverSwim(states=4, horizon=6)
     policy, rng = uniform_policy(mdp.shape), np.random.default_rng(0)
     return compare(
@@ -43,8 +53,6 @@ def _more_users(repeats: int) -> dict:
 
 
 def _counts_against_trajectories(repeats: int) -> dict:
-    from discreet.mdp import RiverSwim, sample_counts, sample_trajectories, uniform_policy
-
     mdp = RiverSwim(states=4, horizon=6)
     policy, rng, users = uniform_policy(mdp.shape), np.random.default_rng(0), 10**5
     return compare(
@@ -64,8 +72,6 @@ def _dense_values(states: int, actions: int, repeats: int, *, hard: bool = False
     ``hard``: one step hardly moves, and all actions of a state pay the same, so that no action can
     be told to be worse before its row is read.
     """
-    from discreet.mdp import TabularMDP, plan
-
     moves, rewards = _random_problem(states, actions)
     if hard:
         moves = 0.1 * moves + 0.9 * np.eye(states)[:, None, :]
@@ -99,8 +105,6 @@ def _numpy_loop() -> Peer:
 
 def _dense_policy(repeats: int) -> list[dict]:
     """Evaluation and occupancy of a stochastic policy; no package offers these."""
-    from discreet.mdp import TabularMDP, occupancy, state_values, uniform_policy
-
     states, actions = DENSE[-1]
     moves, rewards = _random_problem(states, actions)
     mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
@@ -172,9 +176,6 @@ def _bandwidth(seconds: float, size: float, like: np.ndarray) -> str:
 
 
 def _sepsis(repeats: int) -> dict:
-    from discreet.errors import MissingExtraError
-    from discreet.mdp import make, plan
-
     try:
         mdp, what = make("ICU-Sepsis", horizon=HORIZON), "ICU-Sepsis"
     except MissingExtraError:
@@ -194,8 +195,6 @@ def _sepsis(repeats: int) -> dict:
 
 
 def _sepsis_like():
-    from discreet.mdp import TabularMDP
-
     rng = np.random.default_rng(0)
     rows = rng.random((716, 25, 716)) * (rng.random((716, 25, 716)) < 0.12)
     rows[..., 0] += 1e-3
@@ -215,8 +214,3 @@ def _import(repeats: int) -> dict:
     measured()
     pairs = [measured() for _ in range(repeats)]
     return row("import discreet", pairs, package("numpy", "import numpy"), "ms, without Python")
-
-
-if __name__ == "__main__":
-    for line in run(quick=True):
-        print(line)

@@ -3,8 +3,17 @@
 import time
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import block_array, csr_array, eye_array, kron
 
-from benchmarks._measure import package, row, spent
+from benchmarks.measure import package, row, spent
+from discreet._seeds import RunSeeds
+from discreet.learners.elimination.active_set import ImplicitActiveSet
+from discreet.learners.learn import make_batch_learner, public_facts
+from discreet.learners.registry import get_learner
+from discreet.mdp import RiverSwim, sample_counts
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.trust import NoPrivacy
 
 PEER = "scipy.optimize.linprog (HiGHS)"
 SIZES = ((4, 6), (6, 20), (10, 40))
@@ -31,9 +40,6 @@ def run(quick: bool) -> list[dict]:
 
 def _active_set(states: int, horizon: int):
     """Policies within 10% of the optimum of RiverSwim."""
-    from discreet.learners.elimination.active_set import ImplicitActiveSet
-    from discreet.mdp import RiverSwim
-
     mdp = RiverSwim(states=states, horizon=horizon)
     order = np.broadcast_to(np.arange(2), mdp.shape.visits).copy()
     model = (mdp.transitions, mdp.initial, mdp.rewards)
@@ -48,9 +54,6 @@ def _maximisation(active) -> float:
 
 def _linear_program(active, solves: int) -> float:
     """Milliseconds per maximisation as a sparse linear program over occupancies."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array, eye_array, kron
-
     horizon, states, actions = active.upper.shape
     outflow = kron(eye_array(horizon * states), np.ones((1, actions)))
     moves = [csr_array(step.reshape(-1, states).T) for step in active.transitions[:-1]]
@@ -70,8 +73,6 @@ def _linear_program(active, solves: int) -> float:
 
 def _shifted(moves, horizon: int, states: int, columns: int):
     """Block matrix with the transitions of step h below its diagonal."""
-    from scipy.sparse import block_array, csr_array
-
     blocks = [[None] * horizon for _ in range(horizon)]
     for h in range(horizon):
         blocks[h][h] = csr_array((states, columns))
@@ -82,13 +83,6 @@ def _shifted(moves, horizon: int, states: int, columns: int):
 
 def _stage(states: int, horizon: int) -> tuple[float, float]:
     """Seconds of the slowest stage's planning in a run, and its number of maximisations."""
-    from discreet._seeds import RunSeeds
-    from discreet.learners.learn import make_batch_learner, public_facts
-    from discreet.learners.registry import get_learner
-    from discreet.mdp import RiverSwim, sample_counts
-    from discreet.privacy.sampling.samplers import SimulationSampler
-    from discreet.privacy.trust import NoPrivacy
-
     mdp = RiverSwim(states=states, horizon=horizon, relabel=1)
     seeds = RunSeeds(1)
     rng = seeds.generator("environment")
@@ -108,8 +102,3 @@ def _stage(states: int, horizon: int) -> tuple[float, float]:
         if part != "tail":
             spent[length] += time.process_time() - start
     return max(spent.values()), 2.0 * learner.explorer.pool.rewards.size
-
-
-if __name__ == "__main__":
-    for row in run(quick=False):
-        print(row)

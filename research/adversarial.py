@@ -21,6 +21,7 @@ import argparse
 import itertools
 
 import numpy as np
+from benchmarks.bench_adversarial import random_layers
 
 import discreet
 from discreet import Central, NoPrivacy
@@ -40,16 +41,6 @@ GRIDS = {
 }
 WEAK, STRONG = Central(10, 1e-6), Central(1, 1e-6)
 TRUSTS = {FULL: (NoPrivacy(), STRONG, WEAK), BANDIT: (NoPrivacy(), WEAK)}
-
-
-def random_layers(widths, actions, concentration, seed):
-    """A layered MDP with Dirichlet transitions."""
-    rng, most = np.random.default_rng(seed), max(widths)
-    transitions = np.zeros((len(widths) - 1, most, actions, most))
-    for h, (here, there) in enumerate(itertools.pairwise(widths)):
-        rows = rng.dirichlet(np.full(there, concentration), (here, actions))
-        transitions[h, :here, :, :there] = rows
-    return LayeredMDP(transitions=transitions, widths=widths)
 
 
 def slippery_chain():

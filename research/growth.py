@@ -11,10 +11,10 @@ import argparse
 import time
 
 import numpy as np
+from benchmarks.bench_adversarial import random_layers
 
 from discreet import Central, Local, NoPrivacy, Shuffle, learn
 from discreet.mdp import RandomMDP
-from research.adversarial import random_layers
 
 STREAM = {"S": (4, 8, 16), "A": (2, 4, 8), "H": (5, 10, 20), "K": (1000, 2000, 4000)}
 BATCH = {"S": (5, 10, 20), "A": (2, 4, 8), "H": (5, 10, 20), "K": (20_000, 80_000, 320_000)}

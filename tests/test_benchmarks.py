@@ -1,5 +1,6 @@
 """The benchmarks' own arithmetic: turns, processor time, medians of ratios, and what a row says."""
 
+import importlib
 import importlib.metadata
 import subprocess
 import sys
@@ -13,10 +14,10 @@ import pytest
 def measure():
     sys.path.insert(0, str(Path(__file__).parents[1]))
     try:
-        from benchmarks import _measure
+        from benchmarks import measure
     finally:
         sys.path.pop(0)
-    return _measure
+    return measure
 
 
 def test_a_row_says_what_was_measured_and_against_what(measure):
@@ -96,3 +97,19 @@ def test_every_benchmark_states_rows():
     texts = {path.stem: path.read_text("utf-8") for path in files}
     assert not [name for name, text in texts.items() if "def run(quick" not in text]
     assert not [name for name, text in texts.items() if "perf_counter" in text]
+
+
+@pytest.mark.parametrize("name", ["privacy", "continual", "flow"])
+def test_a_benchmark_runs(measure, monkeypatch, name):
+    """Every call of both sides, once and without a clock."""
+    calls = []
+
+    def once(ours, peer, repeats):
+        calls.append((ours(), peer()))
+        return [(1.0, 2.0)]
+
+    monkeypatch.setattr(measure, "turns", once)
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    rows = importlib.import_module(f"benchmarks.bench_{name}").run(quick=True)
+    assert len(rows) == len(calls) >= 3
+    assert len({row["task"] for row in rows}) == len(rows)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli._options import Json
-from discreet.cli._output import echo_json, print_table
+from discreet.cli._output import echo_json, print_table, say
 from discreet.errors import UnsupportedError
 
 
@@ -18,7 +18,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Measure speed against peers (from a clone: the benchmarks are not installed)."""
-    if not Path("benchmarks/__main__.py").is_file():
+    if not Path("benchmarks/__init__.py").is_file():
         raise UnsupportedError("The benchmarks live in the repository; run this in a clone of it.")
     sys.path.insert(0, str(Path.cwd()))
     rows = importlib.import_module("benchmarks").run_all(quick, only)
@@ -42,3 +42,6 @@ def command(
         ],
         right=(1, 2, 4, 5),
     )
+    for row in rows:
+        if row["note"]:
+            say(f"{row['task']}: {row['note']}")

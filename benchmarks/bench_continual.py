@@ -1,4 +1,4 @@
-"""Stream learners per episode, against peers run in turns in the same process.
+"""Continual learners per episode, against peers run in turns in the same process.
 
 Peers: (a) the public code of Chowdhury and Zhou (PrivateTabularRL), which is no package: its JDP
 loop is rewritten here from its description, every episode Python loops over (s, a) that draw fresh
@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
-from benchmarks._measure import Peer, compare, package
+from benchmarks.measure import Peer, compare, package
+from discreet import Central, learn
+from discreet.mdp import RiverSwim
 
 ORIGINAL = {
     (4, 6, True): "the original took about 420 us per episode (199 times 2.1 us, one measurement)",
@@ -30,9 +32,6 @@ def run(quick: bool) -> list[dict]:
 
 
 def _private(states: int, horizon: int, repeats: int, *, stationary: bool) -> dict:
-    from discreet import Central, learn
-    from discreet.mdp import RiverSwim
-
     mdp = RiverSwim(states=states, horizon=horizon)
     trust = Central(1, mechanism="tree-laplace")
     options = {"learner": "dp-ucbvi", "trust": trust, "stationary": stationary}
@@ -50,9 +49,6 @@ def _private(states: int, horizon: int, repeats: int, *, stationary: bool) -> di
 
 
 def _plain(repeats: int) -> dict:
-    from discreet import learn
-    from discreet.mdp import RiverSwim
-
     mdp = RiverSwim(states=4, horizon=6)
     try:
         peer, against = _rlberry(mdp), package("rlberry-scool", "rlberry-scool UCBVI")
@@ -151,8 +147,3 @@ class PeerLoop:
             self.moves[key][t] += 1
             self.rewards[key] += self.mdp.rewards[h, s, a]
             s = t
-
-
-if __name__ == "__main__":
-    for line in run(quick=True):
-        print(line)
