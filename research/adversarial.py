@@ -17,7 +17,6 @@ uniform mean losses, anew in every run; the drifting adversary reverses seven te
 preference.
 """
 
-import argparse
 import itertools
 
 import numpy as np
@@ -27,6 +26,7 @@ import discreet
 from discreet import Central, NoPrivacy
 from discreet.adversarial.losses import drifting_losses, stochastic_losses, switching_losses
 from discreet.mdp.layered import LayeredMDP
+from research import parser
 
 SEEDS = (71, 72)
 FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"
@@ -184,12 +184,8 @@ def table(options):
 
 def main() -> None:
     """Read the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.adversarial",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
+    arguments = parser("research.adversarial", __doc__)
+    commands = arguments.add_subparsers(dest="command", required=True)
     choosing = commands.add_parser("choose")
     choosing.add_argument("learner", choices=GRIDS)
     choosing.add_argument("--part", default="1/1", help="which share of the grid, as 1/2")
@@ -199,7 +195,7 @@ def main() -> None:
     showing.add_argument("--seed", type=int, default=1000)
     showing.add_argument("--runs", type=int, default=10)
     showing.add_argument("--start-of-learning", action="store_true")
-    options = parser.parse_args()
+    options = arguments.parse_args()
     {"choose": choose, "table": table}[options.command](options)
 
 

@@ -12,7 +12,6 @@ one with the same digests. Half a minute.
 Digests are those of one kind of processor: on another one, record them from the old code first.
 """
 
-import argparse
 import dataclasses
 import hashlib
 import json
@@ -29,6 +28,7 @@ from discreet.learners.registry import get_learner, learner_names
 from discreet.papers.presets import get_preset, preset_names
 from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.trust import make_trust
+from research import asked_to_record
 
 FILE = Path(__file__).with_suffix(".json")
 SEEDS = (0, 1, 2)
@@ -43,18 +43,10 @@ REFUSED = "refused"
 
 def main() -> int:
     """Record, or compare."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.baseline",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--record", action="store_true", help="write the digests of this code")
-    what.add_argument("--compare", action="store_true", help="with the digests on file")
-    wanted = parser.parse_args()
+    record = asked_to_record("research.baseline", __doc__)
     warnings.simplefilter("ignore")  # papers' constants warn
     found = {name: [digest(how, seed) for seed in SEEDS] for name, how in runs()}
-    if wanted.record:
+    if record:
         rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
         FILE.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
         print(f"{len(found)} rows, {len(SEEDS)} seeds each")
@@ -106,8 +98,8 @@ def digest(how: dict[str, Any], seed: int) -> str:
             refused += 1
             kept.update(REFUSED.encode())
             continue
-        promise = result.guarantee
-        parts = (result.regret, result.policy, promise.epsilon, promise.delta)
+        guarantee = result.guarantee
+        parts = (result.regret, result.policy, guarantee.epsilon, guarantee.delta)
         for array in numbers((*parts, result.noise, result.extras)):
             kept.update(f"{array.dtype}{array.shape}".encode())
             kept.update(array.tobytes())

@@ -3,7 +3,6 @@
 python -m research.certificates [--quick] [PATTERN]
 """
 
-import argparse
 import warnings
 
 from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
@@ -11,6 +10,7 @@ from discreet.errors import DiscreetError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.certificates.document import certify
+from research import parser
 
 GOLDEN = ((2, 0.1), (2, 1.0), (6, 0.1), (6, 0.5), (6, 1.0), (6, 2.0), (20, 1.0))
 """(H, epsilon)."""
@@ -18,12 +18,12 @@ TWO = ("transitions", "rewards")
 
 
 def batch(trust, horizon, **options):
-    """A plan for S=4, A=2, made when it is asked for."""
+    """A mechanism for S=4, A=2, made when it is asked for."""
     return lambda: trust.calibrate(Shape(states=4, actions=2, horizon=horizon), **options)
 
 
-def stream(trust, horizon, episodes, *, stationary=False):
-    """The same for a stream."""
+def continual(trust, horizon, episodes, *, stationary=False):
+    """The same, released continually."""
     return batch(trust, horizon, schedule="continual", episodes=episodes, stationary=stationary)
 
 
@@ -35,7 +35,7 @@ def layered(horizon, epsilon, delta):
 
 
 def cases():
-    """Label, plan, users, whether it is quick."""
+    """Label, mechanism, users, whether it is quick."""
     for delta in (1e-6, 1e-9):
         for horizon, epsilon in GOLDEN:
             name, quick = f"H={horizon} eps={epsilon:g} delta={delta:g}", horizon == 6
@@ -58,13 +58,13 @@ def cases():
             for mechanism in ("tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"):
                 trust = Central(epsilon=1.0, delta=delta, mechanism=mechanism)
                 label, quick = f"K={episodes:,} {name}", episodes < 10**5
-                yield f"{mechanism} {label}", stream(trust, 6, episodes), None, quick
-                pooled = stream(trust, 6, episodes, stationary=True)
+                yield f"{mechanism} {label}", continual(trust, 6, episodes), None, quick
+                pooled = continual(trust, 6, episodes, stationary=True)
                 yield f"{mechanism} stationary {label}", pooled, None, False
         for mechanism in ("gaussian", "bounded"):
             local = Local(epsilon=1.0, delta=delta, mechanism=mechanism)
             yield f"local {mechanism} {name}", batch(local, 6), None, False
-            pooled = stream(local, 6, 1000, stationary=True)
+            pooled = continual(local, 6, 1000, stationary=True)
             yield f"local {mechanism} stationary {name}", pooled, None, False
         for epsilon in (1.0, 5.0, 10.0):
             label = f"layered bandit H=6 eps={epsilon:g} delta={delta:g}"
@@ -77,7 +77,7 @@ def cases():
         yield f"local {mechanism} H=6 eps=1", batch(local, 6), None, True
     yield "one-shot Laplace H=6 eps=1", batch(Central(epsilon=1.0), 6), None, True
     tree = Central(epsilon=1.0, mechanism="tree-laplace")
-    yield "tree-laplace K=1,000,000 H=6 eps=1", stream(tree, 6, 1_000_000), None, False
+    yield "tree-laplace K=1,000,000 H=6 eps=1", continual(tree, 6, 1_000_000), None, False
     for horizon, epsilon, delta in ((1, 40.0, 1e-6), (2, 40.0, 1e-6), (1, 20.0, 1e-3)):
         label = f"layered bandit H={horizon} eps={epsilon:g} delta={delta:g}"
         yield label, layered(horizon, epsilon, delta), None, False
@@ -85,21 +85,17 @@ def cases():
 
 def main() -> None:
     """Print CSV."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.certificates",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("pattern", nargs="?", default="", help="only rows that contain this")
-    parser.add_argument("--quick", action="store_true", help="a few rows of every kind")
-    chosen = parser.parse_args()
+    arguments = parser("research.certificates", __doc__)
+    arguments.add_argument("pattern", nargs="?", default="", help="only rows that contain this")
+    arguments.add_argument("--quick", action="store_true", help="a few rows of every kind")
+    chosen = arguments.parse_args()
     warnings.simplefilter("ignore")
     print("what,law,bound_over_delta,verdict,seconds_bound,seconds_check")
-    for label, plan, users, quick in cases():
+    for label, mechanism, users, quick in cases():
         if chosen.pattern not in label or (chosen.quick and not quick):
             continue
         try:
-            found = certify(plan(), users=users)
+            found = certify(mechanism(), users=users)
         except DiscreetError as error:
             print(f'"{label}",,,"{error}",,', flush=True)
             continue

@@ -13,7 +13,6 @@ for each learner.
 Usage: python -m research.choose_constants [LEARNER ...]
 """
 
-import argparse
 import functools
 import itertools
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet.mdp import GridWorld, RandomMDP, TabularMDP, evaluate, plan, uniform_policy
+from research import parser
 
 EPISODES = 10_000
 SEEDS = range(2)
@@ -124,12 +124,12 @@ def study(learner: str) -> None:
 
 def main() -> None:
     """The grids of some learners, or of all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("learners", nargs="*", metavar="LEARNER", help=", ".join(GRIDS))
-    options = parser.parse_args()
+    arguments = parser("research.choose_constants", __doc__)
+    arguments.add_argument("learners", nargs="*", metavar="LEARNER", help=", ".join(GRIDS))
+    options = arguments.parse_args()
     unknown = sorted(set(options.learners) - set(GRIDS))
     if unknown:
-        parser.error(f"Expected learners of {', '.join(GRIDS)}, got {', '.join(unknown)}.")
+        arguments.error(f"Expected learners of {', '.join(GRIDS)}, got {', '.join(unknown)}.")
     for name in options.learners or GRIDS:
         study(name)
 

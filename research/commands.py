@@ -5,10 +5,9 @@
 
 Commands run in this process, in a temporary folder, with seeds. Of an answer the paths of its keys
 are kept, list indices left out, each with all its values, or their number and a digest where that
-is long; of a long list also one line per row: what it is called, and a digest of its numbers,
-whatever their keys. So a renamed key shows as "renamed", a renamed mechanism as a renamed row, and
-both with the same numbers. Files that commands write are kept likewise, of a page its headings.
-Numbers are compared to ten digits, and to 1e-14.
+is long; of a long list also one line per row: what it is called, and a digest of its numbers. What
+was renamed shows as missing and new, with the same value. Files that commands write are kept
+likewise, of a page its headings. Numbers are compared to ten digits, and to 1e-14.
 
 To record takes two passes: what differs between them (secure noise, tickets, keys) is written as
 "varies" and matches everything. Times are left out, and of `bench` all but the keys. One and a half
@@ -18,10 +17,8 @@ Mechanisms, schedules and sections are those that `discreet list` names. A chapt
 longer be read (a command or file is gone) says so and the others go on.
 """
 
-import argparse
 import contextlib
 import csv
-import difflib
 import hashlib
 import io
 import json
@@ -44,12 +41,12 @@ from typing import Any
 import numpy as np
 
 import discreet
+from research import asked_to_record
 
 FILE = Path(__file__).with_suffix(".json")
 CLONE = Path(__file__).parents[1]
 LONG = 80  # characters of values that are kept as they are
 ROWS = 6  # rows of a list from which on each has a line
-TELLING = 12  # characters of a value by which a renamed key is known
 VARIES = "varies"
 TIMES = re.compile(r"(?:^|_)(?:seconds?|minutes|time|at|date|when|created|written_on|deadline)$")
 CLOCK = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?")
@@ -75,17 +72,9 @@ Outline = dict[str, Any]
 
 def main() -> int:
     """Record, or compare."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.commands",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--record", action="store_true", help="write the answers of this code")
-    what.add_argument("--compare", action="store_true", help="with the answers on file")
-    wanted = parser.parse_args()
+    record = asked_to_record("research.commands", __doc__)
     found = one_pass()
-    if wanted.compare:
+    if not record:
         return compare(json.loads(FILE.read_text(encoding="utf-8")), found)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
         again = fresh.submit(one_pass).result()
@@ -186,12 +175,10 @@ def calibrations(book: Book) -> None:
     book.run("calibrate")
     for trust in ("central", "local", "shuffle"):  # the last has no pure epsilon
         book.run("calibrate", "--trust", trust, *SIZE, "--delta", 0, "--epsilon", 4)
-    options = called("calibrate", "-h")[1]
-    option = next((one for one in ("--schedule", "--rhythm") if one in options), "--schedule")
     for row in json.loads(called("list", "mechanisms", "--json")[1])["mechanisms"]:
         mechanism = ("--trust", row["trust"], "--mechanism", row["name"])
-        for schedule in next(value for value in row.values() if isinstance(value, list)):
-            words = (*mechanism, option, schedule, *SIZE)
+        for schedule in row["schedules"]:
+            words = (*mechanism, "--schedule", schedule, *SIZE)
             book.run("calibrate", *words)
             book.run("calibrate", *words, "--calibration", "paper", "--epsilon", 4)
             if schedule != "batch":
@@ -308,9 +295,9 @@ def studies(book: Book) -> None:
         book.run("study", "close", file)
         book.run("study", "ask", file)
         book.run("study", "show", file, "--head", "0" * 64)
-    stream = ("--learner", "dp-ucbvi", "--trust", "central", "--epsilon", 4, "--delta", 0)
+    continual = ("--learner", "dp-ucbvi", "--trust", "central", "--epsilon", 4, "--delta", 0)
     names = ("--states", 3, "--actions", 2, "--steps", 4, "--start", "0", "--episodes", 100)
-    book.run("study", "start", "stream.db", *stream, *names, "--rehearse", "--seed", 2)
+    book.run("study", "start", "stream.db", *continual, *names, "--rehearse", "--seed", 2)
     book.run("study", "ask", "stream.db")
     secure = ("--trust", "shuffle", "--epsilon", 4, "--delta", 1e-4)
     book.run("study", "start", "secure.db", *secure, *names)
@@ -435,11 +422,18 @@ def outline(answer: Any, values: bool = True) -> Outline:
         kept[path] = short(column) if values else sorted({type(one).__name__ for one in column})
     if values:
         for path, rows in long_lists(answer, ""):
-            for row in rows if measured(rows) else []:
-                name = f"{path}[{called_so(row)}]"
+            numbers = [
+                sorted(str(x) for _, x in leaves(row, "") if isinstance(x, int | float))
+                for row in rows
+            ]
+            if min(map(len, numbers)) < 2:  # they tell no more than their columns
+                continue
+            for row, own in zip(rows, numbers, strict=True):
+                words = [clean(value) for value in row.values() if isinstance(value, str)]
+                name = f"{path}[{', '.join(word for word in words if 0 < len(word) <= 60)}]"
                 while name in kept:
                     name += "'"
-                kept[name] = digest(sorted(str(x) for _, x in leaves(row, "") if is_number(x)))
+                kept[name] = digest(own)
     return kept
 
 
@@ -471,17 +465,6 @@ def long_lists(value: Any, path: str) -> Iterator[tuple[str, list[Any]]]:
             yield from long_lists(part, f"{path}[]")
 
 
-def measured(rows: list[Any]) -> bool:
-    """Whether each has two numbers or more: others tell no more than their columns."""
-    return all(sum(is_number(x) for _, x in leaves(row, "")) > 1 for row in rows)
-
-
-def called_so(row: Mapping[str, Any]) -> str:
-    """A row's short strings."""
-    words = [clean(value) for value in row.values() if isinstance(value, str)]
-    return ", ".join(word for word in words if 0 < len(word) <= 60)
-
-
 def short(column: list[Any]) -> Any:
     """One value, or all; a digest with the beginning if that is long."""
     kept = column[0] if len(column) == 1 else column
@@ -504,89 +487,34 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:10]
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
 # ------------------------------------------------------------------------------------- compare
 
 
 def compare(known: dict[str, Outline], found: dict[str, Outline]) -> int:
     """Prints what differs, each difference once with the commands that have it; 1 if any does."""
     said: dict[str, list[str]] = {}
-    for command, outlined, other in pairs(known, found, said):
-        for line in differences(outlined, other):
+    for command in dict.fromkeys([*known, *found]):
+        if command not in known or command not in found:
+            said[f"{'new' if command in found else 'missing'} command: {command}"] = []
+            continue
+        old, new = known[command], found[command]
+        for path in dict.fromkeys([*old, *new]):
+            one, other = (json.dumps(x.get(path), ensure_ascii=False) for x in (old, new))
+            if path not in new:
+                line = f"missing  {path} = {one}"
+            elif path not in old:
+                line = f"new      {path} = {other}"
+            elif old[path] not in (VARIES, new[path]):
+                line = f"changed  {path}: {one} -> {other}"
+            else:
+                continue
             said.setdefault(line, []).append(command)
     for line, commands in said.items():
-        print(line)
         more = f" and {len(commands) - 1} more" if len(commands) > 1 else ""
-        if commands[0]:
-            print(f"    in: {commands[0]}{more}")
-    same = sum(matches(known[c], found.get(c, {})) for c in known)
-    print(f"{same} of {len(known)} commands answer the same")
+        print(line, f"\n    in: {commands[0]}{more}" if commands else "")
+    differ = {command for commands in said.values() for command in commands}
+    print(f"{len(known.keys() & found.keys() - differ)} of {len(known)} commands answer the same")
     return int(bool(said))
-
-
-def pairs(
-    known: dict[str, Outline], found: dict[str, Outline], said: dict[str, list[str]]
-) -> Iterator[tuple[str, Outline, Outline]]:
-    """Commands of both, the renamed ones by likeness of their words and answers."""
-    new = [command for command in found if command not in known]
-    for command, outlined in known.items():
-        if command in found:
-            yield command, outlined, found[command]
-            continue
-        likely = [one for one in new if likeness(outlined, found[one]) >= 0.5]
-        if not likely:
-            said[f"missing command: {command}"] = [""]
-            continue
-        best = max(
-            likely, key=lambda one: (round(likeness(outlined, found[one]), 1), like(command, one))
-        )
-        new.remove(best)
-        said[f"renamed command: {command} -> {best}"] = [""]
-        yield best, outlined, found[best]
-    said.update({f"new command: {command}": [""] for command in new})
-
-
-def likeness(one: Outline, other: Outline) -> float:
-    """The share of paths and values that two outlines have in common."""
-    items = [{f"{path}={value}" for path, value in x.items()} for x in (one, other)]
-    names = [set(x) for x in (one, other)]
-    both = len(items[0] & items[1]) + len(names[0] & names[1])
-    return both / max(1, len(items[0]) + len(names[0]))
-
-
-def like(one: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, one, other).ratio()
-
-
-def matches(one: Outline, other: Outline) -> bool:
-    return set(one) == set(other) and not list(differences(one, other))
-
-
-def differences(known: Outline, found: Outline) -> Iterator[str]:
-    """One line for each."""
-    new = [path for path in found if path not in known]
-    for path, value in known.items():
-        if path in found:
-            if value not in (VARIES, found[path]):
-                yield f"changed  {path}: {shown(value)} -> {shown(found[path])}"
-            continue
-        telling = len(str(value)) > TELLING  # such a value is not the same by chance
-        twins = [one for one in new if value in (VARIES, found[one])]
-        twins = [one for one in twins if telling or like(path, one) > 0.3]
-        if twins:
-            twin = max(twins, key=lambda one: like(path, one))
-            new.remove(twin)
-            yield f"renamed  {path} -> {twin} (same value)"
-        else:
-            yield f"missing  {path} = {shown(value)}"
-    yield from (f"new      {path} = {shown(found[path])}" for path in new)
-
-
-def shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from discreet.mdp import (
     sample_counts,
 )
 from discreet.privacy.trust import TrustModel
+from research import parser
 
 REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
 """No constant of `discreet.offline` was chosen by looking at these; see docs/fit.md."""
@@ -249,21 +250,21 @@ def summary(cells: dict[tuple[str, str, str, float], list[Outcome]]) -> None:
     print(f"{'all':>13}{line([o for cell in cells.values() for o in cell])}")
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--environments", nargs="*", default=[*REPORTED, "ICU-Sepsis"])
-    parser.add_argument("--behaviours", nargs="*", default=list(BEHAVIOURS))
-    parser.add_argument("--epsilons", nargs="*", default=["0.3", "1", "3"])
-    parser.add_argument("--users", nargs="*", type=float, default=list(USERS))
-    parser.add_argument("--width", type=float, default=2.0)
-    parser.add_argument("--stationary", action="store_true")
-    parser.add_argument("--known-rewards", action="store_true")
-    parser.add_argument("--known-behaviour", action="store_true")
-    parser.add_argument("--rows", type=pathlib.Path)
-    summary(table(parser.parse_args(arguments)))
+    arguments = parser("research.fit", __doc__)
+    arguments.add_argument("--seeds", type=int, default=20)
+    arguments.add_argument("--first-seed", type=int, default=0)
+    arguments.add_argument("--environments", nargs="*", default=[*REPORTED, "ICU-Sepsis"])
+    arguments.add_argument("--behaviours", nargs="*", default=list(BEHAVIOURS))
+    arguments.add_argument("--epsilons", nargs="*", default=["0.3", "1", "3"])
+    arguments.add_argument("--users", nargs="*", type=float, default=list(USERS))
+    arguments.add_argument("--width", type=float, default=2.0)
+    arguments.add_argument("--stationary", action="store_true")
+    arguments.add_argument("--known-rewards", action="store_true")
+    arguments.add_argument("--known-behaviour", action="store_true")
+    arguments.add_argument("--rows", type=pathlib.Path)
+    summary(table(arguments.parse_args()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ of a line through the logarithms of the medians of processor time of three whole
 before). Stream learners keep counts per step. Prints a Markdown table (docs/speed.md).
 """
 
-import argparse
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ from benchmarks.bench_adversarial import random_layers
 
 from discreet import Central, Local, NoPrivacy, Shuffle, learn
 from discreet.mdp import RandomMDP
+from research import parser
 
 STREAM = {"S": (4, 8, 16), "A": (2, 4, 8), "H": (5, 10, 20), "K": (1000, 2000, 4000)}
 BATCH = {"S": (5, 10, 20), "A": (2, 4, 8), "H": (5, 10, 20), "K": (20_000, 80_000, 320_000)}
@@ -72,13 +72,9 @@ def grow(name: str, repeats: int = 3) -> tuple[list[float], float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.growth",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("learners", nargs="*", metavar="LEARNER", help="all if none is named")
-    options = parser.parse_args()
+    arguments = parser("research.growth", __doc__)
+    arguments.add_argument("learners", nargs="*", metavar="LEARNER", help="all if none is named")
+    options = arguments.parse_args()
     print("| learner | S | A | H | K | ms of a run at the base |\n|---|---|---|---|---|---|")
     for name in options.learners or CASES:
         slopes, seconds = grow(name)

@@ -35,6 +35,7 @@ from discreet.errors import DiscreetError
 from discreet.learners.result import Result
 from discreet.mdp import evaluate, plan, uniform_policy
 from discreet.privacy.trust import TrustModel, make_trust
+from research import parser
 from research.problems import FAMILIES, REPORTED, problem
 
 DELTA = 1e-6
@@ -266,32 +267,28 @@ def described(cell: tuple, learner: str, runs: dict, rivals: dict) -> dict:
 
 def main() -> None:
     """Read the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.regret",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("command", choices=["run", "summary"])
-    parser.add_argument("file", type=Path)
+    arguments = parser("research.regret", __doc__)
+    arguments.add_argument("command", choices=["run", "summary"])
+    arguments.add_argument("file", type=Path)
     known = [*REPORTED, *FAMILIES]
-    parser.add_argument(
+    arguments.add_argument(
         "--problems", nargs="+", default=list(REPORTED), choices=known, metavar="NAME"
     )
-    parser.add_argument("--learners", nargs="+", default=["flow-ucb", "uniform-etc"])
-    parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"])
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
-    parser.add_argument("--users", nargs="+", type=float, default=[1e5, 1e6, 1e7])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--label", default="", help="of the rows of an edited learner")
-    parser.add_argument("--against", default="flow-ucb", help="what the summary divides by")
-    options = parser.parse_args()
+    arguments.add_argument("--learners", nargs="+", default=["flow-ucb", "uniform-etc"])
+    arguments.add_argument("--trusts", nargs="+", default=["central", "shuffle"])
+    arguments.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
+    arguments.add_argument("--users", nargs="+", type=float, default=[1e5, 1e6, 1e7])
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--runs", type=int, default=20)
+    arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("--label", default="", help="of the rows of an edited learner")
+    arguments.add_argument("--against", default="flow-ucb", help="what the summary divides by")
+    options = arguments.parse_args()
     if options.command == "run":
         try:
             run_all(options)
         except DiscreetError as wrong:
-            parser.error(str(wrong))
+            arguments.error(str(wrong))
         return
     writer = csv.DictWriter(sys.stdout, HEAD)
     writer.writeheader()

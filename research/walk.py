@@ -62,6 +62,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import discreet
+from research import parser
 
 CLONE = Path(__file__).parents[1]
 MANY = 16  # files of a folder
@@ -73,16 +74,14 @@ Row = tuple[str, object]
 
 def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m research.walk",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    arguments = parser("research.walk", __doc__)
+    arguments.add_argument(
+        "--src", type=Path, default=CLONE / "src", help="the folder of `discreet`"
     )
-    parser.add_argument("--src", type=Path, default=CLONE / "src", help="the folder of `discreet`")
-    parser.add_argument("--no-walks", action="store_true", help="read only, run nothing")
-    parser.add_argument("--files", choices=WALKS, help="print the files of one walk")
-    parser.add_argument("--inside", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
+    arguments.add_argument("--no-walks", action="store_true", help="read only, run nothing")
+    arguments.add_argument("--files", choices=WALKS, help="print the files of one walk")
+    arguments.add_argument("--inside", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    wanted = arguments.parse_args()
     if wanted.inside:
         return inside(*wanted.inside)
     source = wanted.src.resolve()

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import app
-from discreet.learners import registry as learners
-from discreet.mdp.environments import registry as environments
-from discreet.privacy.mechanisms import registry as mechanisms
+from helpers.registries import forget_afterwards
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(python|toml|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -39,9 +37,7 @@ def run_command(line, monkeypatch):
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: str(p.relative_to(ROOT)))
 def test_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for roster in (learners, environments):  # what a page registers ends with it
-        monkeypatch.setattr(roster, "_REGISTERED", dict(roster._REGISTERED))
-    monkeypatch.setattr(mechanisms, "_MECHANISMS", list(mechanisms._MECHANISMS))
+    forget_afterwards(monkeypatch)
     namespace = {"__name__": "__main__"}
     files = 0
     for kind, block in BLOCK.findall(page.read_text("utf-8")):

@@ -7,9 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from discreet._ray import _connect, connected
+from discreet._ray import connected
 from discreet.errors import DiscreetError, MissingExtraError
 from helpers.experiments import without
+
+
+def fake(init, shutdown=lambda: None, before=False):
+    return SimpleNamespace(is_initialized=lambda: before, init=init, shutdown=shutdown)
 
 
 def test_a_cluster_that_cannot_be_reached_is_one_sentence(monkeypatch):
@@ -19,15 +23,19 @@ def test_a_cluster_that_cannot_be_reached_is_one_sentence(monkeypatch):
         assert options["address"] == "nowhere:1"
         raise ConnectionError("refused")
 
-    with pytest.raises(DiscreetError, match=r"'nowhere:1': refused.*leave --address out"):
-        _connect(SimpleNamespace(init=init), "nowhere:1", 2, "--address")
+    monkeypatch.setitem(sys.modules, "ray", fake(init))
+    refused = pytest.raises(DiscreetError, match=r"'nowhere:1': refused.*leave --address out")
+    with refused, connected("nowhere:1", 2):
+        pass
 
 
 def test_ray_reports_no_usage(monkeypatch):
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "")
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
     seen = {}
-    _connect(SimpleNamespace(init=lambda **options: seen.update(options)), None, 3, "--address")
+    monkeypatch.setitem(sys.modules, "ray", fake(lambda **options: seen.update(options)))
+    with connected(None, 3):
+        pass
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     assert (seen["num_cpus"], seen["include_dashboard"]) == (3, False)
 
@@ -41,12 +49,8 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("before", [False, True])
 def test_only_who_has_connected_ends_it(monkeypatch, before):
     done = []
-    fake = SimpleNamespace(
-        is_initialized=lambda: before,
-        init=lambda **_: done.append("init"),
-        shutdown=lambda: done.append("shutdown"),
-    )
-    monkeypatch.setitem(sys.modules, "ray", fake)
+    made = fake(lambda **_: done.append("init"), lambda: done.append("shutdown"), before)
+    monkeypatch.setitem(sys.modules, "ray", made)
     with connected(None, 1) as ray:
-        assert ray is fake
+        assert ray is made
     assert done == ([] if before else ["init", "shutdown"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet._seeds import _PURPOSES, RunSeeds
+from discreet._seeds import PURPOSES, RunSeeds
 from discreet.errors import InvalidInputError
 from helpers.properties import given, st
 
@@ -20,9 +20,9 @@ def test_every_purpose_of_every_run_is_a_stream_of_its_own(seed, run):
         draws(RunSeeds(seed + s, run + r), purpose)
         for s in (0, 1)
         for r in (0, 1)
-        for purpose in _PURPOSES
+        for purpose in PURPOSES
     ]
-    assert len(set(streams)) == 4 * len(_PURPOSES)
+    assert len(set(streams)) == 4 * len(PURPOSES)
 
 
 def test_a_generator_is_fresh_each_time():

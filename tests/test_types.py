@@ -49,7 +49,7 @@ def test_all_rooms_are_looked_at():
     assert {"device", "mdp", "offline", "privacy", "service"} <= set(ROOMS)
 
 
-@pytest.mark.parametrize("module", ["_settings", "_registry", "_files", "cli._options"])
+@pytest.mark.parametrize("module", ["_settings", "_registry", "_files", "cli.options"])
 def test_no_arrays_are_loaded_for_words(module):
     assert loaded(f"import discreet.{module}", ["numpy"]) == []
 

@@ -21,12 +21,8 @@ T = TypeVar("T")
 def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a temporary neighbour, flush it to the disk, rename it into place.
 
-    After a crash at any moment ``path`` holds the old content or the new, never a part.
-
-    Args:
-        path: in a folder that exists.
-        content: all of it.
-        private: readable by its owner only.
+    After a crash at any moment ``path`` holds the old content or the new, never a part; ``private``
+    files are readable by their owner only.
     """
     temporary = temporary_of(path, os.getpid())
     mode = 0o600 if private else 0o666  # less what the user's umask takes away
@@ -75,25 +71,12 @@ def remove_strays(path: Path) -> None:
 
 
 def read_file(path: Path, called: str = "") -> bytes:
-    """All of a file.
-
-    Args:
-        path: of the file.
-        called: what it is, in words for a person: ``the key``.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """All of a file; ``called`` is what it is, in words for a person: ``the key``."""
     return read_parsed(path, bytes, called)
 
 
 def read_parsed(path: Path, parse: Callable[[bytes], T], called: str = "") -> T:
-    """What a file says.
-
-    Args:
-        path: of the file.
-        parse: makes something of its bytes; a ``ValueError`` says why it cannot.
-        called: what it is, in words for a person.
+    """What ``parse`` makes of a file's bytes; a ``ValueError`` says why it cannot.
 
     Raises:
         InvalidInputError: it cannot be read, or says something else.
@@ -118,10 +101,6 @@ def hold_alone(path: Path, *, wait: bool = False) -> int:
     """A lock beside ``path`` that ends with its process; closing the descriptor gives it back.
 
     It is a file of its own: to open and close a database itself would drop SQLite's locks.
-
-    Args:
-        path: of what is locked.
-        wait: until the other process gives it back.
 
     Raises:
         BlockingIOError: another process holds it, and nobody wants to wait.
@@ -148,7 +127,7 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# Files for people and programs: policies as JSON or CSV, every row with its promise; text.
+# Files for people and programs: policies as JSON or CSV, every row with its guarantee; text.
 
 
 Row: TypeAlias = "Mapping[str, Plain]"
@@ -157,19 +136,27 @@ TABLES = (".json", ".csv")
 
 
 def write_rows(path: str | Path, rows: Sequence[Row], about: Row) -> None:
-    """Write rows, whole or not at all; the ending of ``path`` says how.
+    """Write rows with the same keys, whole or not at all, as JSON or CSV by the ending of ``path``.
 
-    Args:
-        path: ends in .json or .csv.
-        rows: all with the same keys. In a CSV file texts are `guarded`: people open it in
-            spreadsheets.
-        about: what JSON says beside the rows; its ``guarantee`` stands in every row of a CSV
-            file, because rows get copied into other tables.
+    JSON says ``about`` beside the rows; its ``guarantee`` stands in every row of a CSV file, as
+    rows get copied into other tables. In a CSV file texts are `guarded`: people open it in
+    spreadsheets.
     """
+    from discreet._spelling import guarded
+
     where = Path(path)
     check_ending(where, *TABLES)
-    text = _as_json(rows, about) if where.suffix.lower() == ".json" else _as_csv(rows, about)
-    write_text(where, text)
+    if where.suffix.lower() == ".json":
+        plain = {**about, "policy": list(rows)}
+        write_text(where, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*rows[0], "guarantee"], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        said = {**row, "guarantee": about["guarantee"]}
+        writer.writerow({k: guarded(v) if isinstance(v, str) else v for k, v in said.items()})
+    write_text(where, text.getvalue())
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -185,12 +172,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def check_output(path: Path, *endings: str) -> None:
-    """Refuse a path at which no file can be written; for whoever wants to know before the work.
-
-    Args:
-        path: of a file, there or not.
-        endings: one of which the path must have, if there are any.
-    """
+    """Refuse a path at which no file can be written; for whoever wants to know before the work."""
     check_ending(path, *endings)
     folder = path.parent
     if path.is_dir():
@@ -214,19 +196,3 @@ def check_ending(path: Path, *endings: str) -> None:
             f"Expected a file that ends in {' or '.join(endings)}, got {str(path)!r}; nothing was "
             f"written."
         )
-
-
-def _as_json(rows: Sequence[Row], about: Row) -> str:
-    return json.dumps({**about, "policy": list(rows)}, indent=1, ensure_ascii=False) + "\n"
-
-
-def _as_csv(rows: Sequence[Row], about: Row) -> str:
-    from discreet._spelling import guarded
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*rows[0], "guarantee"], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        said = {**row, "guarantee": about["guarantee"]}
-        writer.writerow({k: guarded(v) if isinstance(v, str) else v for k, v in said.items()})
-    return text.getvalue()

@@ -23,22 +23,19 @@ def connected(address: str | None, jobs: int, *, hint: str = "--address") -> Ite
         raise MissingExtraError("ray", "ray") from None
     started = not ray.is_initialized()
     if started:
-        _connect(ray, address, jobs, hint)
+        # Ray reports usage to its makers unless told otherwise; a privacy library does tell it.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        local = {"num_cpus": jobs, "include_dashboard": False}
+        options = {"address": address} if address else local
+        try:
+            ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise DiscreetError(
+                f"Cannot reach a Ray cluster at {address!r}: {error}. Start one with "
+                f"`ray start --head`, or leave {hint} out to start a local one."
+            ) from None
     try:
         yield ray
     finally:
         if started:
             ray.shutdown()
-
-
-def _connect(ray: Any, address: str | None, jobs: int, hint: str) -> None:
-    # Ray reports usage to its makers unless told otherwise; a privacy library tells it otherwise.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    options = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
-    try:
-        ray.init(log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise DiscreetError(
-            f"Cannot reach a Ray cluster at {address!r}: {error}. Start one with "
-            f"`ray start --head`, or leave {hint} out to start a local one."
-        ) from None

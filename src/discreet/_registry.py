@@ -43,7 +43,7 @@ def load(kind: str, name: str) -> Any:
     """What the entry point ``name`` of ``discreet.<kind>`` stands for.
 
     Raises:
-        InvalidInputError: its package cannot be imported, or lacks what it promises.
+        InvalidInputError: its package cannot be imported, or lacks what it says.
     """
     point = entry_points(kind)[name]
     try:

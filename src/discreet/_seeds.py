@@ -1,6 +1,6 @@
 """Randomness: one integer seed -> named, independent generators.
 
-Never one stream for two purposes: the draws of the environment do not move when a mechanism
+Never one generator for two purposes: the draws of the environment do not move when a mechanism
 draws more noise, so learners can be compared on common random numbers.
 """
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from discreet import _validate
 
-_PURPOSES = ("environment", "policy", "noise", "shuffle")
+PURPOSES = ("environment", "policy", "noise", "shuffle")
 
 
 @dataclass(frozen=True)
 class RunSeeds:
-    """The named random streams of one run."""
+    """The named generators of one run."""
 
     seed: int
     run: int = 0
@@ -25,8 +25,8 @@ class RunSeeds:
 
     def sequence(self, purpose: str) -> np.random.SeedSequence:
         """The seed sequence of one purpose."""
-        _validate.choice(_PURPOSES, purpose=purpose)
-        return np.random.SeedSequence(self.seed, spawn_key=(self.run, _PURPOSES.index(purpose)))
+        _validate.choice(PURPOSES, purpose=purpose)
+        return np.random.SeedSequence(self.seed, spawn_key=(self.run, PURPOSES.index(purpose)))
 
     def generator(self, purpose: str) -> np.random.Generator:
         """A fresh generator for one purpose; the same arguments give the same draws.

@@ -46,14 +46,10 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def make(cls: type[T], table: Mapping[str, Any], *, called: str, place: str = "", **own: Any) -> T:
-    """A dataclass from a table: every key known, every value of its annotated kind.
+    """A dataclass from a table as it was read: every key known, every value of its annotated kind.
 
-    Args:
-        cls: whose fields are the keys.
-        table: as it was read; lists become tuples, tables of a dataclass that dataclass.
-        called: what the table is, in words for a person.
-        place: where it stands, before what is wrong.
-        own: fields that the caller sets, and a table cannot.
+    ``called`` is what the table is, in words for a person, ``place`` where it stands, before what
+    is wrong; ``own`` are fields that the caller sets, and a table cannot.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)

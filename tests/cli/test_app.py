@@ -41,7 +41,7 @@ def test_an_interruption_is_quiet(discreet, monkeypatch, error):
     def interrupted():
         raise error
 
-    monkeypatch.setattr(run, "_offer", interrupted)
+    monkeypatch.setattr(run, "offered", interrupted)
     assert discreet("run") == (130, "", "")
 
 

@@ -348,7 +348,7 @@ def test_a_broken_printed_promise_is_told_and_no_error(monkeypatch, capsys):
     code, text = shown(monkeypatch, capsys, row(calibration="paper", exact_epsilon=2.0))
     assert code == 0
     assert "(printed)" in text.out
-    assert "promises 1 and delivers 2" in " ".join(text.out.split())
+    assert "claims 1 and delivers 2" in " ".join(text.out.split())
 
 
 def test_no_epsilon_at_all_is_said_in_words(monkeypatch, capsys):

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from discreet.cli import _options
-from discreet.cli._options import (
+from discreet.cli import options
+from discreet.cli.options import (
     GuaranteeOptions,
     Release,
     continual_only,
@@ -137,14 +137,14 @@ def test_some_mechanisms_exist_for_streams_alone(trust, mechanism, alone):
 @pytest.mark.parametrize(
     ("complete", "begun", "found"),
     [
-        (_options.learners, "flow", ["flow-ucb"]),
-        (_options.learners, "PRIVATE-ucb-p", ["private-ucb-po"]),
-        (_options.environments, "river", ["RiverSwim"]),
-        (_options.environments, "icu", ["ICU-Sepsis"]),
-        (_options.experiments, "shuffle-r", ["shuffle-riverswim"]),
-        (_options.trusts, "", ["none", "central", "local", "shuffle"]),
-        (_options.trusts, "Sh", ["shuffle"]),
-        (_options.trusts, "huffle", []),
+        (options.learners, "flow", ["flow-ucb"]),
+        (options.learners, "PRIVATE-ucb-p", ["private-ucb-po"]),
+        (options.environments, "river", ["RiverSwim"]),
+        (options.environments, "icu", ["ICU-Sepsis"]),
+        (options.experiments, "shuffle-r", ["shuffle-riverswim"]),
+        (options.trusts, "", ["none", "central", "local", "shuffle"]),
+        (options.trusts, "Sh", ["shuffle"]),
+        (options.trusts, "huffle", []),
     ],
 )
 def test_what_begins_so_is_offered(complete, begun, found):
@@ -154,7 +154,7 @@ def test_what_begins_so_is_offered(complete, begun, found):
 def test_everything_that_is_offered_can_be_asked_for():
     from discreet.learners.registry import get_learner
 
-    names = _options.learners("")
+    names = options.learners("")
     assert len(names) > 10
     assert [get_learner(name).name for name in names] == names
 

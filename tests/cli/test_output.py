@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from discreet.cli._output import (
+from discreet.cli.output import (
     FACTS,
     Progress,
     compact,

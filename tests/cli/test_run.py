@@ -139,12 +139,12 @@ def test_on_a_terminal_the_list_is_offered(monkeypatch, capsys, answer, name):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(typer, "prompt", lambda question: answer)
-    assert run._offer() == name
+    assert run.offered() == name
     assert "shuffle-riverswim" in capsys.readouterr().out
 
 
 def test_the_offered_experiment_runs_its_quick_variant(discreet, here, monkeypatch):
-    monkeypatch.setattr(run, "_offer", lambda: "tiny.toml")
+    monkeypatch.setattr(run, "offered", lambda: "tiny.toml")
     monkeypatch.setattr(typer, "confirm", lambda question, default: default)
     code, _, _ = discreet("run", "--jobs", "1")
     assert code == 0
@@ -291,7 +291,7 @@ def test_progress_on_a_terminal_and_elsewhere(capsys):
     from types import SimpleNamespace
 
     outcome = SimpleNamespace(task=SimpleNamespace(cell=SimpleNamespace(episodes=1000)))
-    with run._Display("x", quiet=False) as display:
+    with run.Display("x", quiet=False) as display:
         display.update(None, 0, 2)
         display.update(outcome, 1, 2)
         display.update(outcome, 2, 2)
@@ -299,7 +299,7 @@ def test_progress_on_a_terminal_and_elsewhere(capsys):
     assert lines[0] == "0 of 2 runs"
     assert lines[-1].startswith("2 of 2 runs, ")
     assert lines[-1].endswith(" users/s")
-    with run._Display("x", quiet=True) as display:
+    with run.Display("x", quiet=True) as display:
         display.update(outcome, 2, 2)
     assert capsys.readouterr().err == ""
 

@@ -5,21 +5,21 @@ import math
 import pytest
 
 from discreet.lab import forecast as module
-from discreet.lab.forecast import Forecast, _batches, _linear, available_memory, forecast
+from discreet.lab.forecast import Forecast, available_memory, extrapolated, forecast
 from discreet.lab.tasks import Outcome, tasks_of
 from helpers.experiments import experiment
 
 
-def test_a_stream_pays_per_user_and_a_batch_learner_per_batch():
-    stream = _linear([(100, 1.0), (400, 2.5)])
-    assert stream(1000) == pytest.approx(2.5 + 600 * 0.005)
-    assert _linear([(100, 0.5)])(200) == pytest.approx(1.0)
-    assert _batches([(100, 2.0)])(10_000) == pytest.approx(22.0)  # one point: as on ICU-Sepsis
-    assert _batches([(100, 2.0)])(50) == pytest.approx(2.0)
-    grows = _batches([(100, 1.0), (10_000, 2.0)])
+def test_a_continual_learner_pays_per_user_and_a_batch_learner_per_batch():
+    line = extrapolated([(100, 1.0), (400, 2.5)], "continual")
+    assert line(1000) == pytest.approx(2.5 + 600 * 0.005)
+    assert extrapolated([(100, 0.5)], "continual")(200) == pytest.approx(1.0)
+    once = extrapolated([(100, 2.0)], "batch")  # one point: as on ICU-Sepsis
+    assert [once(users) for users in (10_000, 50)] == pytest.approx([22.0, 2.0])
+    grows = extrapolated([(100, 1.0), (10_000, 2.0)], "batch")
     assert [grows(users) for users in (100, 10_000)] == pytest.approx([1.0, 2.0])
     assert 3.0 < grows(1_000_000) < 4.0
-    assert _batches([(100, 2.0), (10_000, 1.0)])(10**8) == pytest.approx(1.0)
+    assert extrapolated([(100, 2.0), (10_000, 1.0)], "batch")(10**8) == pytest.approx(1.0)
 
 
 @pytest.fixture
@@ -46,10 +46,11 @@ def test_time_and_memory_grow_with_users_and_runs(rehearsals):
     tasks = tasks_of(experiment("psrl", runs=4, episodes=[10_000_000]))
     alone = forecast(tasks, jobs=1)
     assert alone.seconds == pytest.approx(40.0)
-    assert alone.bytes == pytest.approx(2e8 + 1e8 + module._PICTURES)
+    pictures = alone.bytes - (2e8 + 1e8)
+    assert 5e7 < pictures < 5e8
     both = forecast(tasks, jobs=2)
-    assert both.seconds == pytest.approx(20.0 + module._START)
-    assert both.bytes == pytest.approx(3 * 3e8 + module._PICTURES)
+    assert 0 < both.seconds - 20.0 < 5  # workers start
+    assert both.bytes == pytest.approx(3 * 3e8 + pictures)
     assert max(users for _, users in rehearsals) < 10**6
 
 

@@ -16,7 +16,7 @@ from discreet.lab.summary import summarise
 from discreet.learners.registry import get_learner, learner_names
 from discreet.privacy.trust import TrustModel
 from helpers.experiments import experiment
-from helpers.roster import learners_and_trusts
+from helpers.registries import learners_and_trusts
 
 EPISODES = 40
 CASES = [

@@ -17,6 +17,7 @@ from discreet.errors import DiscreetError, MissingExtraError
 from discreet.lab.runner import check, environment_of, run_experiment
 from discreet.lab.tasks import expand
 from helpers.experiments import experiment, same_files
+from helpers.registries import forget_afterwards
 
 SMALL = experiment(
     "ucbvi",
@@ -203,15 +204,15 @@ def test_a_missing_extra_is_named(monkeypatch, engine, package):
 
 
 def test_a_keyword_that_a_plain_learner_does_not_take_is_one_sentence(monkeypatch):
-    from discreet.learners import registry
-    from discreet.learners.registry import LearnerSpec, get_learner
+    from discreet.learners.registry import LearnerSpec, get_learner, register
 
     class Plain(get_learner("flow-ucb").make):
         def __init__(self, problem, plan, rng):
             super().__init__(problem, plan, rng)
 
     spec = LearnerSpec("plain", "", "", "batch", ("none",), make=Plain)
-    monkeypatch.setitem(registry._REGISTERED, "plain", spec)
+    forget_afterwards(monkeypatch)
+    register(spec)
     with pytest.raises(DiscreetError, match=r"'plain' cannot be made: .*unexpected keyword"):
         check(experiment({"name": "plain", "settings": {"explore": 1}}))
 

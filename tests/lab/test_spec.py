@@ -150,7 +150,7 @@ def test_no_privacy_is_one_model_and_takes_no_epsilon():
     ],
 )
 def test_an_option_beside_no_privacy_is_refused(line, got):
-    with pytest.raises(InvalidInputError, match=f"promises nothing, got {got}; leave it out"):
+    with pytest.raises(InvalidInputError, match=f"guarantees nothing, got {got}; leave it out"):
         parse_experiment(MINIMAL + f'[[trusts]]\nmodel = "none"\n{line}\n')
 
 

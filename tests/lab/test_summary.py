@@ -89,10 +89,10 @@ def test_printed_constants_warn_of_what_they_deliver():
     (text,) = warnings_of(of(guarantees=[entry(claimed="(0.5, 0)-LDP", epsilon=0.5)]))
     assert "claim (0.5, 0)-LDP and deliver (0.5, 0)-LDP" in text
     (text,) = warnings_of(of(guarantees=[entry(claimed="(0.5, 0)-LDP", epsilon=None)]))
-    assert text.endswith("claim (0.5, 0)-LDP but nothing is promised.")
+    assert text.endswith("claim (0.5, 0)-LDP but nothing is guaranteed.")
     known = entry(claimed="(0.5, 0)-LDP", epsilon=None, assumptions=["all are honest", "why"])
     (text,) = warnings_of(of(guarantees=[known]))
-    assert text.endswith("but nothing is promised; why.")
+    assert text.endswith("but nothing is guaranteed; why.")
 
 
 def test_winners_are_found_per_environment_at_the_largest_k():

@@ -13,8 +13,8 @@ from discreet.lab import tasks
 from discreet.lab.spec import EnvironmentRow
 from discreet.lab.tasks import Task, build_environment, execute, expand, lost, tasks_of
 from discreet.learners import registry
-from discreet.privacy.mechanisms import registry as mechanisms
 from helpers.experiments import experiment
+from helpers.registries import forget_afterwards
 
 CENTRAL = {"model": "central", "epsilon": [1.0], "delta": 1e-6}
 LOCAL = {"model": "local", "epsilon": [1.0, 2.0]}
@@ -122,7 +122,7 @@ def all_different(sources):
 
 
 def test_an_edited_learner_of_another_package_reuses_nothing(twins, monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    forget_afterwards(monkeypatch)
     sources = []
     for name in twins(LEARNER, "first_learner", "second_learner"):
         (cell,) = expand(replace(experiment(f"mine-{name}"), imports=(name,)))
@@ -171,7 +171,7 @@ register(MechanismSpec("central", "batch", "mine-{name}", AddedOnce(mine)))
 
 def test_an_edited_mechanism_of_another_package_reuses_nothing(twins, monkeypatch):
     """Trust models name what the modules register."""
-    monkeypatch.setattr(mechanisms, "_MECHANISMS", list(mechanisms._MECHANISMS))
+    forget_afterwards(monkeypatch)
     sources = []
     for name in twins(NOISE, "first_noise", "second_noise"):
         trust = {**CENTRAL, "mechanism": f"mine-{name}"}
@@ -189,7 +189,8 @@ def broken(*_, **__):
 
 def test_a_bug_in_a_learner_is_named_with_its_place(monkeypatch):
     spec = replace(registry.get_learner("psrl"), name="broken", run=broken)
-    monkeypatch.setitem(registry._REGISTERED, "broken", spec)
+    forget_afterwards(monkeypatch)
+    registry.register(spec)
     outcome = execute(tasks_of(experiment("broken"))[0])
     assert outcome.record is None
     assert outcome.error.startswith(

@@ -6,7 +6,7 @@ import pytest
 import discreet
 from discreet.errors import StudyError, UnsupportedError
 from discreet.privacy.sampling.samplers import SimulationSampler
-from helpers.roster import learners_and_trusts
+from helpers.registries import learners_and_trusts
 from helpers.studies import RIVER, advance, begin, episodes_of, names, reports_of
 
 TRUSTS = {

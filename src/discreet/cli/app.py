@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
 
-from discreet.cli._output import echo_json, noted, say, warn
+from discreet.cli.output import echo_json, noted, say, warn
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def make_app() -> "typer.Typer":
 def _load(name: str) -> Any:
     import typer
 
-    from discreet.cli._options import importing
+    from discreet.cli.options import importing
 
     module, _, attribute = COMMANDS[name][0].partition(":")
     made = getattr(importlib.import_module(f"discreet.cli.{module}"), attribute)

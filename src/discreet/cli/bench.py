@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._options import Json
-from discreet.cli._output import echo_json, print_table, say
+from discreet.cli.options import Json
+from discreet.cli.output import echo_json, print_table, say
 from discreet.errors import UnsupportedError
 
 

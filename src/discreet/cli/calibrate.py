@@ -1,21 +1,19 @@
 """`discreet calibrate`: what a guarantee costs, before anything is collected."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli._options import GuaranteeOptions, Json, Release, continual_only, grouped
-from discreet.cli._output import echo_json, print_table, say, warn_of_guarantee
+from discreet.cli.options import GuaranteeOptions, Json, Release, continual_only, grouped
+from discreet.cli.output import echo_json, print_table, say, warn_of_guarantee
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
     from discreet.privacy.mechanisms.registry import Schedule
-    from discreet.privacy.trust import TrustModel
 
 
 def costs(
@@ -44,15 +42,42 @@ def costs(
     json: Json = False,
 ) -> None:
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
+    from discreet.errors import InvalidInputError
+    from discreet.privacy.costs import calibrate
 
     def cost(trust: str, schedule: str) -> "CalibrationReport":
-        return _cost(release, guarantee.model(trust, calibration), schedule, verify=verify)
+        return calibrate(
+            guarantee.model(trust, calibration),
+            release.shape,
+            users=release.users,
+            schedule=cast("Schedule", schedule),
+            statistics=release.counters,
+            stationary=release.stationary,
+            verify=verify,
+        )
 
-    _check_learner(learner, guarantee.trust)
+    if learner and not guarantee.trust:
+        raise InvalidInputError("--learner prints a run under one trust model: give --trust too.")
+    if learner and guarantee.trust in ("central", "none"):
+        raise InvalidInputError(
+            f"--learner prints what users send encoded, got --trust {guarantee.trust}, where they "
+            f"hand over raw episodes; take shuffle or local, or leave it out."
+        )
     if not guarantee.trust:
-        reports = _compared(guarantee, schedule, cost)
+        if guarantee.mechanism != "auto":
+            raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
+        pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
+        pairs += [("central", "continual"), ("local", "continual")]
+        reports = [cost(trust, one) for trust, one in pairs if schedule in ("", one)]
+        if not reports:
+            raise InvalidInputError(
+                f"Expected schedule batch or continual, got schedule={schedule!r}."
+            )
         warn_of_guarantee(guarantee.epsilon, guarantee.delta)
-        _show_comparison(reports, release.users, as_json=json)
+        if json:
+            echo_json({"results": [r.to_dict() for r in reports]})
+        else:
+            _show_comparison(reports, release.users)
         return
     alone = continual_only(guarantee.trust, guarantee.mechanism)
     report = cost(guarantee.trust, schedule or ("continual" if alone else "batch"))
@@ -66,35 +91,6 @@ def costs(
 
 
 command = grouped(costs)
-
-
-def _cost(
-    release: Release, trust: "TrustModel", schedule: str, *, verify: bool
-) -> "CalibrationReport":
-    from discreet.privacy.costs import calibrate
-
-    return calibrate(
-        trust,
-        release.shape,
-        users=release.users,
-        schedule=cast("Schedule", schedule),
-        statistics=release.counters,
-        stationary=release.stationary,
-        verify=verify,
-    )
-
-
-def _check_learner(learner: str, trust: str) -> None:
-    """What users send in a run is asked where they send something."""
-    from discreet.errors import InvalidInputError
-
-    if learner and not trust:
-        raise InvalidInputError("--learner prints a run under one trust model: give --trust too.")
-    if learner and trust in ("central", "none"):
-        raise InvalidInputError(
-            f"--learner prints what users send encoded, got --trust {trust}, where they hand over "
-            f"raw episodes; take shuffle or local, or leave it out."
-        )
 
 
 def _run(learner: str, guarantee: GuaranteeOptions, release: Release) -> dict[str, float] | None:
@@ -114,26 +110,22 @@ def _run(learner: str, guarantee: GuaranteeOptions, release: Release) -> dict[st
     return run_traffic(mechanism, result.extras["batches"])
 
 
-def _compared(
-    guarantee: GuaranteeOptions, asked: str, cost: "Callable[[str, str], CalibrationReport]"
-) -> "list[CalibrationReport]":
-    from discreet.errors import InvalidInputError
-
-    if guarantee.mechanism != "auto":
-        raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
-    pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
-    pairs += [("central", "continual"), ("local", "continual")]
-    reports = [cost(trust, schedule) for trust, schedule in pairs if asked in ("", schedule)]
-    if not reports:
-        raise InvalidInputError(f"Expected schedule batch or continual, got schedule={asked!r}.")
-    return reports
-
-
-def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json: bool) -> None:
-    if as_json:
-        echo_json({"results": [r.to_dict() for r in reports]})
-        return
-    promised = reports[0].guarantee
+def _show_comparison(reports: "list[CalibrationReport]", users: int) -> None:
+    rows = []
+    for report in reports:
+        name = "visits" if "visits" in report.noise_std else next(iter(report.noise_std))
+        noise, guarantee = report.noise_std[name], report.guarantee
+        printed = (report.paper_noise_std or {}).get(name)
+        row = (
+            report.trust,
+            report.schedule,
+            report.mechanism,
+            f"{_pair(guarantee.epsilon, guarantee.delta)}-{guarantee.notion}",
+            rounded_noise(noise),
+            _share(noise, report.expected_count[name]),
+            "-" if printed is None else rounded_noise(printed),
+        )
+        rows.append(row)
     print_table(
         f"Noise on one counter after {users:,} users",
         (
@@ -145,24 +137,9 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json:
             "of a visit count",
             "papers' noise",
         ),
-        [_comparison_row(r) for r in reports],
+        rows,
         right=(4, 5, 6),
-        caption=f"Unit: {promised.unit}. Neighbours: {promised.neighbours}.",
-    )
-
-
-def _comparison_row(report: "CalibrationReport") -> tuple[str, ...]:
-    name = "visits" if "visits" in report.noise_std else next(iter(report.noise_std))
-    noise = report.noise_std[name]
-    printed = (report.paper_noise_std or {}).get(name)
-    return (
-        report.trust,
-        report.schedule,
-        report.mechanism,
-        _pair(report.guarantee.epsilon, report.guarantee.delta) + f"-{report.guarantee.notion}",
-        rounded_noise(noise),
-        _share(noise, report.expected_count[name]),
-        "-" if printed is None else rounded_noise(printed),
+        caption=f"Unit: {guarantee.unit}. Neighbours: {guarantee.neighbours}.",
     )
 
 
@@ -197,7 +174,13 @@ def _print_report(report: "CalibrationReport") -> None:
 
 
 def _details(report: "CalibrationReport") -> list[str]:
-    lines = [_choice(report)] if report.alternatives else []
+    lines = []
+    if report.alternatives:
+        noises = {name: rounded_noise(value) for name, value in report.alternatives.items()}
+        taken = noises.pop(report.mechanism)
+        others = ", ".join(f"{name} {value}" for name, value in noises.items())
+        against = f" (against {others})" if others else ""
+        lines.append(f"Mechanism {report.mechanism}: the least noise here, std {taken}{against}.")
     if report.noise_std_per_user:
         noise = next(iter(report.noise_std_per_user.values()))
         lines.append(f"One user's report: noise std {rounded_noise(noise)} per counter.")
@@ -211,7 +194,14 @@ def _details(report: "CalibrationReport") -> list[str]:
         support = ", while a deterministic policy is played" if report.trust == "shuffle" else ""
         lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes{support}.")
     if report.run:
-        lines.append(_run_line(report.run))
+        run = report.run
+        lines.append(
+            f"A whole run of {run['users']:,} users in {run['batches']:,} batches: "
+            f"{run['messages_per_user']:,.4g} messages, {run['bytes_per_user']:,.0f} bytes per "
+            f"user on average; {run['most_messages_per_user']:,} messages, "
+            f"{run['most_bytes_per_user']:,.0f} bytes in the dearest batch, of "
+            f"{run['users_of_the_dearest_batch']:,} users."
+        )
     lines += [f"{who.capitalize()}: {what}." for who, what in (report.parties or {}).items()]
     if report.delivered_by_paper:
         epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]
@@ -260,25 +250,6 @@ def _cells(cells: dict[str, Any]) -> list[str]:
             f"{one['per_user']:,}, dummies with probability {rounded_up(1 - one['probability'])}."
         )
     return lines
-
-
-def _run_line(run: dict[str, float]) -> str:
-    return (
-        f"A whole run of {run['users']:,} users in {run['batches']:,} batches: "
-        f"{run['messages_per_user']:,.4g} messages, {run['bytes_per_user']:,.0f} bytes per user on "
-        f"average; {run['most_messages_per_user']:,} messages, {run['most_bytes_per_user']:,.0f} "
-        f"bytes in the dearest batch, of {run['users_of_the_dearest_batch']:,} users."
-    )
-
-
-def _choice(report: "CalibrationReport") -> str:
-    noise = dict(report.alternatives or {})
-    taken = noise.pop(report.mechanism)
-    others = ", ".join(f"{name} {rounded_noise(value)}" for name, value in noise.items())
-    against = f" (against {others})" if others else ""
-    return (
-        f"Mechanism {report.mechanism}: the least noise here, std {rounded_noise(taken)}{against}."
-    )
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:

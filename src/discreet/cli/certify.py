@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet._files import check_output
-from discreet._types import Plain
-from discreet.cli._options import (
+from discreet.cli.options import (
     GuaranteeOptions,
     Json,
     Release,
@@ -18,7 +17,8 @@ from discreet.cli._options import (
     grouped,
     users_option,
 )
-from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn
+from discreet.cli.output import FACTS, Progress, echo_json, print_table, say, warn
+from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MOST_EPISODES = 10**7
 
 @dataclass(frozen=True)
 class CertifiedGuarantee(GuaranteeOptions):
-    """Options on what is promised: one trust model, which promises something."""
+    """Options on the guarantee: of one trust model that gives one."""
 
     trust: Annotated[str, typer.Option(help="central, local or shuffle.")] = "shuffle"
 
@@ -82,8 +82,6 @@ def proof(
     json: Json = False,
 ) -> None:
     """Prove a guarantee by calculation, or check such a proof again."""
-    from discreet.errors import InvalidInputError
-
     if verify is not None:
         if output is not None:
             raise InvalidInputError("--verify writes nothing: leave --output out.")
@@ -94,9 +92,37 @@ def proof(
     if output is not None:
         check_output(output)
     _check_reach(guarantee, release)
+    from discreet.privacy.certificates.document import NOT_COVERED, CertificateError, certify
+
     with Progress(quiet=json, verb="certificate:") as progress:
-        made = _certificate(guarantee, release, progress)
-    _report(made, output, as_json=json)
+        try:
+            mechanism, users = _mechanism(guarantee, release)
+            made = certify(mechanism, users=users, progress=progress)
+        except ArithmeticError as error:
+            raise CertificateError(
+                f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
+                "a delta and a number of users closer to one."
+            ) from None
+    if output is not None and made.holds:
+        made.write(output)
+    if json:
+        echo_json(
+            {
+                "holds": made.holds,
+                "bound": float(made.bound),
+                "delta": float(made.claim.delta),
+                "ratio": made.ratio,
+                "seconds": {"bound": made.seconds[0], "check": made.seconds[1]},
+                "output": str(output) if output is not None and made.holds else None,
+                "not_covered": list(NOT_COVERED),
+                "certificate": made.to_dict(),
+            }
+        )
+    else:
+        _print(made, output)
+    if not made.holds:
+        warn(f"Error: {made.sentence()}")
+        raise typer.Exit(1)
 
 
 command = grouped(proof)
@@ -104,45 +130,23 @@ command = grouped(proof)
 
 def _check_reach(guarantee: GuaranteeOptions, release: CertifiedRelease) -> None:
     """What no certificate reaches is refused before anything long begins."""
-    from discreet.errors import InvalidInputError
-
     epsilon, delta, length = guarantee.epsilon, guarantee.delta, release.length(guarantee)
     rules = (
         (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
         (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
         (release.users > _MOST_USERS, f"users={release.users}", "users <= 1e15"),
         (release.episodes < 0, f"episodes={release.episodes}", "episodes >= 0"),
-        (
-            length > _MOST_EPISODES,
-            f"{length} of them",
-            "at most 1e7 episodes",
-        ),
+        (length > _MOST_EPISODES, f"{length} of them", "at most 1e7 episodes"),
     )
     for broken, got, rule in rules:
         if broken:
             raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
 
 
-def _certificate(
-    guarantee: GuaranteeOptions, release: CertifiedRelease, progress: Progress
-) -> "Certificate":
-    from discreet.privacy.certificates.document import CertificateError, certify
-
-    try:
-        mechanism, users = _mechanism(guarantee, release)
-        return certify(mechanism, users=users, progress=progress)
-    except ArithmeticError as error:
-        raise CertificateError(
-            f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
-            "a delta and a number of users closer to one."
-        ) from None
-
-
 def _mechanism(
     guarantee: GuaranteeOptions, release: CertifiedRelease
 ) -> "tuple[Certifiable, int | None]":
     """The mechanism that the options describe, and the users of its batch."""
-    from discreet.errors import InvalidInputError
     from discreet.privacy.costs import usual_batch
     from discreet.privacy.sensitivity import STATISTICS
 
@@ -161,33 +165,6 @@ def _mechanism(
     return usual_batch(trust, release.shape, release.counters), release.users
 
 
-def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -> None:
-    if output is not None and certificate.holds:
-        certificate.write(output)
-    if as_json:
-        echo_json(_summary(certificate, output))
-    else:
-        _print(certificate, output)
-    if not certificate.holds:
-        warn(f"Error: {certificate.sentence()}")
-        raise typer.Exit(1)
-
-
-def _summary(certificate: "Certificate", output: Path | None) -> dict[str, Plain]:
-    from discreet.privacy.certificates.document import NOT_COVERED
-
-    return {
-        "holds": certificate.holds,
-        "bound": float(certificate.bound),
-        "delta": float(certificate.claim.delta),
-        "ratio": certificate.ratio,
-        "seconds": {"bound": certificate.seconds[0], "check": certificate.seconds[1]},
-        "output": str(output) if output is not None and certificate.holds else None,
-        "not_covered": list(NOT_COVERED),
-        "certificate": certificate.to_dict(),
-    }
-
-
 def _print(certificate: "Certificate", output: Path | None) -> None:
     from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.document import NOT_COVERED
@@ -203,11 +180,7 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
         ("bound / delta", rounded_up(ratio, 9) if claim.delta else "exact, delta is 0"),
         ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
     ]
-    print_table(
-        f"Certificate for {claim.release['mechanism']}",
-        FACTS,
-        rows,
-    )
+    print_table(f"Certificate for {claim.release['mechanism']}", FACTS, rows)
     if certificate.holds:
         say(f"Certified: {certificate.sentence()} {verifier.claim(certificate.to_dict())}")
     if output is not None and certificate.holds:
@@ -238,14 +211,21 @@ def _asked(
 
     With the users of its batch, if they were given, and how many there can be.
     """
-    from discreet.errors import InvalidInputError
-
     typed &= {item.name for group in (guarantee, release) for item in fields(group)}
     if design is None:
         return (*_mechanism(guarantee, release), math.inf) if typed else None
     if known := sorted(typed - {"users"}):
         raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
-    mechanism, most = _mechanism_of_study(design)
+    from discreet.study.design import read_design
+    from discreet.study.study import Study, start
+
+    if design.suffix == ".toml":
+        with TemporaryDirectory() as folder:  # a rehearsal has the same noise, and needs no key
+            where, given = Path(folder) / "study.db", read_design(design).arguments()
+            study = start(where, **given, sampler="simulation", seed=0)
+    else:
+        study = Study.read(design)
+    mechanism, most = study.mechanism, study.episodes
     if typed and release.users > most:
         raise InvalidInputError(
             f"Expected --users <= {most}, all of the study, got {release.users}."
@@ -258,30 +238,24 @@ def _typed(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
-def _mechanism_of_study(path: Path) -> "tuple[Certifiable, int]":
-    """The mechanism of a study, or of one begun with this design, and all its users."""
-    from discreet.study.design import read_design
-    from discreet.study.study import Study, start
-
-    if path.suffix != ".toml":
-        study = Study.read(path)
-        return study.mechanism, study.episodes
-    with TemporaryDirectory() as folder:  # a rehearsal has the same noise, and needs no key
-        where, given = Path(folder) / "study.db", read_design(path).arguments()
-        study = start(where, **given, sampler="simulation", seed=0)
-        return study.mechanism, study.episodes
-
-
 def _verify(
     path: Path, asked: "tuple[Certifiable, int | None, float] | None", *, as_json: bool
 ) -> None:
     from discreet.privacy.certificates import verify as verifier
+    from discreet.privacy.certificates.document import claim_of
 
     try:
         data = verifier.read(str(path))
         found = verifier.proven(data, verifier.check(data))
         if asked is not None:
-            verifier.compare(data, _wanted(*asked, data["release"].get("users")))
+            mechanism, users, most = asked
+            stated = data["release"].get("users")
+            if stated and stated > most:
+                raise verifier.Refused(
+                    f"It is of a batch of {stated} users, and the study has {most}."
+                )
+            # A design has batches of many sizes: the stated one.
+            verifier.compare(data, claim_of(mechanism, users=users or stated).to_dict())
     except verifier.Refused as refused:
         if as_json:
             echo_json({"verified": False, "reason": str(refused)})
@@ -294,15 +268,3 @@ def _verify(
         say(line)
     if asked is not None:
         say("It is a certificate of what was asked for.")
-
-
-def _wanted(
-    mechanism: "Certifiable", users: int | None, most: float, stated: int | None
-) -> dict[str, Plain]:
-    """What its certificate says; a design has batches of many sizes: the stated one."""
-    from discreet.privacy.certificates import verify as verifier
-    from discreet.privacy.certificates.document import claim_of
-
-    if stated and stated > most:
-        raise verifier.Refused(f"It is of a batch of {stated} users, and the study has {most}.")
-    return claim_of(mechanism, users=users or stated).to_dict()

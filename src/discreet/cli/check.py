@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._options import Head, Json, environments, learners, parse_settings
-from discreet.cli._output import Progress, echo_json, print_table, say, warn
+from discreet.cli.options import Head, Json, environments, learners, parse_settings
+from discreet.cli.output import Progress, echo_json, print_table, say, warn
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
-    from discreet.privacy.auditing.cases import Entry
     from discreet.privacy.auditing.run import AuditRow
 
 app = typer.Typer(
@@ -70,7 +69,8 @@ def check_mdp(
     json: Json = False,
 ) -> None:
     """Check an MDP: optimal, uniform and constant-action value, reachability, problems."""
-    from discreet.mdp.environments.registry import environment_names
+    from discreet.mdp.check import check_mdp as check
+    from discreet.mdp.environments.registry import environment_names, make
 
     sizes = {"states": states, "actions": actions, "horizon": horizon, "relabel": relabel}
     given = {key: value for key, value in sizes.items() if value is not None}
@@ -80,7 +80,7 @@ def check_mdp(
     if all_ and parameters:
         raise InvalidInputError("Expected no parameters with --all; check one environment by name.")
     names = environment_names() if name is None else [name]
-    reports = [_check(each, parameters) for each in names]
+    reports = [check(make(each, **parameters)) for each in names]
     if json:
         dicts = [report.to_dict() for report in reports]
         echo_json({"results": dicts} if all_ else dicts[0])
@@ -100,19 +100,25 @@ def check_mechanism(
 ) -> None:
     """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
     from discreet.privacy.auditing.cases import entries, find
+    from discreet.privacy.auditing.conformance import check_mechanism as check
 
     if all_ == (name is not None):
         raise InvalidInputError("Expected one mechanism of `discreet list`, or --all.")
     chosen = [e for e in (entries() if name is None else find(name)) if e.calibration == "exact"]
     with Progress(quiet=json) as progress:
-        found = [(entry.name, _problems(entry, progress)) for entry in chosen]
+
+        def problems(label: str) -> tuple[str, ...]:
+            progress(label)
+            return check(label, progress=lambda step: progress(f"{label}: {step}")).problems
+
+        found = [(entry.name, problems(entry.name)) for entry in chosen]
     if json:
-        results = [{"name": label, "problems": list(problems)} for label, problems in found]
+        results = [{"name": label, "problems": list(wrong)} for label, wrong in found]
         echo_json(results[0] if len(results) == 1 else {"results": results})
     else:
-        rows = [(label, " ".join(problems) or "none") for label, problems in found]
+        rows = [(label, " ".join(wrong) or "none") for label, wrong in found]
         print_table("Mechanisms: ways in which privacy is lost", ("mechanism", "problems"), rows)
-    if any(problems for _, problems in found):
+    if any(wrong for _, wrong in found):
         raise typer.Exit(1)
 
 
@@ -137,20 +143,6 @@ def check_study(
         print_table("Studies: ways in which the guarantee is lost", columns, rows)
     if report.problems:
         raise typer.Exit(1)
-
-
-def _problems(entry: "Entry", progress: Progress) -> tuple[str, ...]:
-    from discreet.privacy.auditing.conformance import check_mechanism as check
-
-    progress(entry.name)
-    return check(entry.name, progress=lambda step: progress(f"{entry.name}: {step}")).problems
-
-
-def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":
-    from discreet.mdp.check import check_mdp as check
-    from discreet.mdp.environments.registry import make
-
-    return check(make(name, **parameters))
 
 
 def _show(reports: "list[MDPReport]") -> None:
@@ -215,29 +207,27 @@ def audit(
     broken = [row for row in rows if row.calibration == "exact" and not row.holds]
     if broken:
         named = ", ".join(f"{row.mechanism} through {row.path}" for row in broken)
-        warn(f"Promises that do not hold: {named}.")
+        warn(f"Guarantees that do not hold: {named}.")
         raise typer.Exit(1)
 
 
 def _show_audit(rows: "list[AuditRow]") -> None:
     print_table(
         "Privacy delivered: one user's whole episode, replace-one",
-        ("mechanism", "path", "kind", "promised", "exact epsilon", "attack proves", "holds"),
+        ("mechanism", "path", "kind", "guarantee", "exact epsilon", "attack proves", "holds"),
         [_cells(row) for row in rows],
         right=(4, 5),
-        caption="exact: at the promised delta, from the distribution of all outputs; "
+        caption="exact: at the guaranteed delta, from the distribution of all outputs; "
         "attack: a lower bound on epsilon at confidence 1 - 1e-6",
     )
-    false = [row for row in rows if not row.holds]
-    for row in false:
-        exact = (
-            "no epsilon at all" if math.isinf(row.exact_epsilon) else rounded_up(row.exact_epsilon)
-        )
-        promised = rounded_up(row.epsilon)
-        said = f"{_named(row)}, {row.path}"
-        say(f"{said}: promises {promised} and delivers {exact}.")
-        for problem in row.problems:
-            say(f"{said}: {problem}")
+    for row in rows:
+        if not row.holds:
+            none, exact = math.isinf(row.exact_epsilon), rounded_up(row.exact_epsilon)
+            said = f"{_named(row)}, {row.path}"
+            delivers = "no epsilon at all" if none else exact
+            say(f"{said}: claims {rounded_up(row.epsilon)} and delivers {delivers}.")
+            for problem in row.problems:
+                say(f"{said}: {problem}")
 
 
 def _named(row: "AuditRow") -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet._files import TABLES, check_output
-from discreet.cli._options import Json, grouped
-from discreet.cli._output import Progress, echo_json, say, warn, warn_of_guarantee
+from discreet.cli.options import Json, grouped
+from discreet.cli.output import Progress, echo_json, say, warn, warn_of_guarantee
 from discreet.cli.study import DesignOptions, Rehearsal
 from discreet.errors import DiscreetError, InvalidInputError
 

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli._options import Json
-from discreet.cli._output import echo_json, print_table
+from discreet.cli.options import Json
+from discreet.cli.output import echo_json, print_table
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from discreet._types import Plain
-    from discreet.papers.presets import Preset
 
     Section = list[dict[str, Plain]]
 
@@ -31,7 +30,7 @@ def command(
         "learners": _learners,
         "mechanisms": _mechanisms,
         "experiments": _experiments,
-        "papers": _papers,
+        "papers": lambda: _papers(short=not json),
     }
     if section and section not in sections:
         raise UnknownNameError("section", section, sections)
@@ -39,8 +38,6 @@ def command(
     if json:
         echo_json(found)
         return
-    if "papers" in found:
-        found["papers"] = _paper_lines()
     for title, entries in found.items():
         if entries:
             columns = list(entries[0])
@@ -93,15 +90,18 @@ def _experiments() -> "Section":
     return [{"name": name, "summary": title} for name, title in titles().items()]
 
 
-def _papers() -> "Section":
+def _papers(*, short: bool) -> "Section":
+    """All that is known, or one line each for people: the claim and what is delivered instead."""
     from discreet.papers.presets import PRESETS
+    from discreet.privacy.guarantee import rounded_up
 
-    return [preset.to_dict() for preset in PRESETS.values()]
+    if not short:
+        return [preset.to_dict() for preset in PRESETS.values()]
 
-
-def _paper_lines() -> "Section":
-    """One line each, for people; `--json` says everything."""
-    from discreet.papers.presets import PRESETS
+    def pair(epsilon: float | None, delta: float) -> str:
+        if epsilon is None:
+            return "nothing proven"
+        return f"{rounded_up(epsilon)}, {rounded_up(delta, 3)}"
 
     return [
         {
@@ -109,23 +109,9 @@ def _paper_lines() -> "Section":
             "algorithm": preset.algorithm,
             "trust": preset.trust,
             "mechanism": preset.mechanism,
-            "claims": _pair(preset.reference.epsilon, preset.reference.delta),
-            "delivers": _delivers(preset),
+            "claims": pair(preset.reference.epsilon, preset.reference.delta),
+            "delivers": pair(preset.delivers.epsilon, preset.delivers.delta),
             "deviations": len(preset.deviations),
         }
         for preset in PRESETS.values()
     ]
-
-
-def _delivers(preset: "Preset") -> str:
-    """An epsilon and a delta; --json says for which batches a claim is refuted."""
-    delivers = preset.delivers
-    if delivers.epsilon is None:
-        return "nothing proven"
-    return _pair(delivers.epsilon, delivers.delta)
-
-
-def _pair(epsilon: float, delta: float) -> str:
-    from discreet.privacy.guarantee import rounded_up
-
-    return f"{rounded_up(epsilon)}, {rounded_up(delta, 3)}"

@@ -11,7 +11,7 @@ import typer
 from typer.models import OptionInfo
 
 from discreet._registry import imported
-from discreet.cli._options import (
+from discreet.cli.options import (
     Json,
     Names,
     environments,
@@ -23,7 +23,7 @@ from discreet.cli._options import (
     trusts,
     whole,
 )
-from discreet.cli._output import compact, echo_json, print_table, say, warn, warn_of_guarantee
+from discreet.cli.output import compact, echo_json, print_table, say, warn, warn_of_guarantee
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -140,21 +140,51 @@ def run(
 ) -> None:
     """Run an experiment (resumable): table, report page and pictures."""
     _refuse_mixtures(experiment, one, quick)
+    from discreet.lab.runner import free_folder
+    from discreet.lab.spec import load_experiment
+
     if experiment is None and not one.what:
-        experiment = _offer()
+        experiment = offered()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
-    chosen = changes.of(_chosen(experiment, one, quick))
-    _warn_of_guarantees(chosen)
-    folder = output or _free(chosen, Path("results") / (chosen.name + "-quick" * quick))
+    single = _single if one.paper is None else _printed
+    chosen = single(one) if experiment is None else load_experiment(experiment)
+    chosen = chosen.variant("quick") if quick else chosen
+    imports = tuple(dict.fromkeys([*imported(), *chosen.imports]))
+    chosen = changes.of(replace(chosen, imports=imports))
+    rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
+    warn_of_guarantee(max((each for row in rows for each in row.epsilon), default=None), None)
+    for delta in dict.fromkeys(row.delta for row in rows):
+        warn_of_guarantee(None, delta)
+    wanted = Path("results") / (chosen.name + "-quick" * quick)
+    folder = output or free_folder(chosen, wanted)
+    if output is None and folder != wanted:
+        warn(f"{wanted} holds other results and is left alone; these go to {folder}.")
     if dry_run or not json:
         _announce(chosen, folder, workers, as_json=json, alone=dry_run)
     if dry_run:
         return
     execution = _run(chosen, folder, workers, quiet=json)
-    _show(execution, folder, as_json=json)
+    failures = []
     for outcome in execution.failures:
-        warn(_failure(outcome))
-    if execution.failures:
+        cell = outcome.task.cell
+        failures.append(
+            f"Run {outcome.task.run} of {cell.learner.title} ({cell.trust_name}) on "
+            f"{cell.environment.title} failed: {outcome.error}"
+        )
+    from discreet.lab.report import write_report
+    from discreet.lab.summary import summarise
+
+    page = write_report(execution.results)
+    if json:
+        results = [row.to_dict() for row in summarise(execution.results)]
+        about = {"experiment": chosen.name, "output": str(folder)}
+        echo_json({**about, "results": results, "failures": failures})
+    else:
+        show(execution.results)
+        say(f"Report: {page}")
+    for failure in failures:
+        warn(failure)
+    if failures:
         raise typer.Exit(1)
 
 
@@ -187,19 +217,10 @@ def report(folder: ResultFolder, json: Json = False) -> None:
         say(page)
 
 
-def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment":
-    from discreet.lab.spec import load_experiment
-
-    single = _single if one.paper is None else _printed
-    chosen = single(one) if experiment is None else load_experiment(experiment)
-    chosen = chosen.variant("quick") if quick else chosen
-    return replace(chosen, imports=tuple(dict.fromkeys([*imported(), *chosen.imports])))
-
-
 def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":
     from discreet.lab.runner import run_experiment
 
-    with _Display(chosen.name, quiet=quiet) as display:
+    with Display(chosen.name, quiet=quiet) as display:
         try:
             return run_experiment(
                 chosen,
@@ -215,15 +236,6 @@ def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -
                 f"same command goes on from there."
             )
             raise
-
-
-def _free(chosen: "Experiment", wanted: Path) -> Path:
-    from discreet.lab.runner import free_folder
-
-    folder = free_folder(chosen, wanted)
-    if folder != wanted:
-        warn(f"{wanted} holds other results and is left alone; these go to {folder}.")
-    return folder
 
 
 def _announce(
@@ -251,33 +263,6 @@ def _announce(
             f"Note: this is more than the {available_memory() / 1e9:.1f} GB of memory that are "
             f"free; take fewer --jobs, or a smaller problem."
         )
-
-
-def _warn_of_guarantees(chosen: "Experiment") -> None:
-    rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
-    warn_of_guarantee(max((each for row in rows for each in row.epsilon), default=None), None)
-    for delta in dict.fromkeys(row.delta for row in rows):
-        warn_of_guarantee(None, delta)
-
-
-def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
-    from discreet.lab.report import write_report
-    from discreet.lab.summary import summarise
-
-    rows = summarise(execution.results)
-    page = write_report(execution.results)
-    if as_json:
-        echo_json(
-            {
-                "experiment": execution.results.experiment.name,
-                "output": str(folder),
-                "results": [row.to_dict() for row in rows],
-                "failures": [_failure(outcome) for outcome in execution.failures],
-            }
-        )
-    else:
-        show(execution.results)
-        say(f"Report: {page}")
 
 
 def show(results: "Results") -> None:
@@ -326,17 +311,9 @@ def show(results: "Results") -> None:
             say(f"{environment}: {comparison}")
 
 
-def _failure(outcome: "Outcome") -> str:
-    cell = outcome.task.cell
-    return (
-        f"Run {outcome.task.run} of {cell.learner.title} ({cell.trust_name}) on "
-        f"{cell.environment.title} failed: {outcome.error}"
-    )
-
-
 _SHOWN = 6  # comparisons per environment; the report has all
 _GUARANTEE = ("epsilon", "delta", "mechanism", "calibration")
-"""Options that say what a trust model promises, and how."""
+"""Options that say what a trust model guarantees, and how."""
 
 
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
@@ -372,7 +349,8 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
         )
 
 
-def _offer() -> str:
+def offered() -> str:
+    """The name of an experiment that a person chooses of the list."""
     from discreet.lab import spec
 
     titles = spec.titles()
@@ -463,7 +441,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", text.lower())
 
 
-class _Display:
+class Display:
     """Live progress on a terminal, plain lines elsewhere, always on standard error."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
@@ -487,7 +465,7 @@ class _Display:
         self.finished = self.total = 0
         self._started = self._last = 0.0
 
-    def __enter__(self) -> "_Display":
+    def __enter__(self) -> "Display":
         self._bar.start()
         return self
 

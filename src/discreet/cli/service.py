@@ -12,8 +12,8 @@ import typer
 
 from discreet._files import read_parsed
 from discreet._types import Plain
-from discreet.cli._options import Json, grouped
-from discreet.cli._output import (
+from discreet.cli.options import Json, grouped
+from discreet.cli.output import (
     FACTS,
     echo_json,
     need_extra,

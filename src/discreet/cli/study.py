@@ -10,8 +10,8 @@ import typer
 from typer import Option
 
 from discreet._types import JsonObject, Plain
-from discreet.cli._options import Head, Json, grouped, parse_settings, parse_value
-from discreet.cli._output import (
+from discreet.cli.options import Head, Json, grouped, parse_settings, parse_value
+from discreet.cli.output import (
     FACTS,
     Progress,
     echo_json,

@@ -1,11 +1,4 @@
-"""How long an experiment will take and how much memory it needs, by rehearsing it.
-
-Every kind of cell is run with few users. What a stream learner costs grows with the number of users
-and is extrapolated along a line. A batch learner pays per batch, and how many batches there are
-grows with the logarithm of the users or a little faster: half-way between a logarithm and a power.
-Where a single rehearsal takes too long for a second one, batches are taken to grow as they do on
-ICU-Sepsis.
-"""
+"""How long an experiment takes and how much memory it needs, by rehearsing it with few users."""
 
 import math
 import time
@@ -19,7 +12,7 @@ from discreet.learners.registry import get_learner
 _FIRST = {"continual": 200, "batch": 20_000}  # users of the first rehearsal
 _BATCHES_PER_DECADE = 5.0  # for each batch of the first rehearsal: flow-ucb on ICU-Sepsis
 _LONG_ENOUGH = {"continual": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
-_MEASURED = (10_000, 20_000)  # users: a stream draws its noise in blocks of at most 8,192
+_MEASURED = (10_000, 20_000)  # users: noise is drawn in blocks of at most 8,192 episodes
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals
 _START = 1.5  # seconds in which a worker process starts and loads
@@ -27,28 +20,29 @@ _START = 1.5  # seconds in which a worker process starts and loads
 
 @dataclass(frozen=True)
 class Forecast:
-    """What to expect of a run.
-
-    Attributes:
-        runs: how many are missing.
-        seconds: until all are finished.
-        bytes: of memory, in all processes together.
-        problems: of rehearsals that failed, a sentence each.
-    """
+    """What to expect of the missing runs; bytes of memory are those of all processes together."""
 
     runs: int
     seconds: float
     bytes: float
     problems: tuple[str, ...] = ()
+    """Of rehearsals that failed, a sentence each."""
 
     def __str__(self) -> str:
         """A sentence for people.
 
-        >>> print(Forecast(480, 95.0, 7.1e8))
+        >>> for seconds in (0.3, 42, 95, 100_000):
+        ...     print(Forecast(480, seconds, 7.1e8))
+        480 runs: about a second, 0.7 GB of memory
+        480 runs: about 42 seconds, 0.7 GB of memory
         480 runs: about 2 minutes, 0.7 GB of memory
+        480 runs: about 28 hours, 0.7 GB of memory
         """
+        units = (("hours", 3600), ("minutes", 60), ("seconds", 1))
+        unit, length = next((u for u in units if self.seconds >= 1.5 * u[1]), ("", 1))
+        time = f"{self.seconds / length:.0f} {unit}" if unit else "a second"
         runs = f"{self.runs:,} run" + ("s" if self.runs != 1 else "")
-        return f"{runs}: about {_duration(self.seconds)}, {self.bytes / 1e9:.1f} GB of memory"
+        return f"{runs}: about {time}, {self.bytes / 1e9:.1f} GB of memory"
 
 
 def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
@@ -102,9 +96,10 @@ def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float],
         if users == cell.episodes or told or times[-1][1] > _PATIENCE or len(times) > 8:
             break
         users = min(users * (100 if batch else 4), cell.episodes)
-    cost = _batches(times) if batch else _linear(times)
-    quick = cost(sum(_MEASURED)) < _PATIENCE
-    return cost, _bytes_per_user(cell) if quick and not batch else 0.0
+    cost, (few, more) = extrapolated(times, schedule), _MEASURED
+    if batch or cell.episodes <= more or cost(few + more) >= _PATIENCE:
+        return cost, 0.0
+    return cost, max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
 
 
 def _run(cell: Cell, users: int) -> float:
@@ -122,25 +117,26 @@ def _executed(cell: Cell, users: int) -> Outcome:
     return execute(Task(replace(cell, episodes=users), 0))
 
 
-def _linear(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
-    users, seconds = times[-1]
-    before, earlier = times[-2] if len(times) > 1 else (0, 0.0)
-    slope = max((seconds - earlier) / max(users - before, 1), 0.0)
-    return lambda episodes: max(seconds + slope * (episodes - users), 0.0)
+def extrapolated(times: Sequence[tuple[int, float]], schedule: str) -> Callable[[int], float]:
+    """Seconds of a run by its users, from the users and seconds of rehearsals, of which two count.
 
+    A continual learner pays per user: a line. A batch learner pays per batch, and batches grow with
+    the logarithm of the users or a little faster: the geometric mean of a line in the logarithm and
+    of a power. After a single rehearsal they are taken to grow as they do on ICU-Sepsis.
 
-def _batches(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
-    """The geometric mean of a line in the logarithm and of a power, both through the last points.
-
-    >>> round(_batches([(100, 1.0), (10_000, 2.0)])(1_000_000), 2)  # 3 by the line, 4 by the power
+    >>> cost = extrapolated([(100, 1.0), (10_000, 2.0)], "batch")
+    >>> round(cost(1_000_000), 2)  # 3 by the line, 4 by the power
     3.46
     """
     users, seconds = times[-1]
-    if len(times) == 1:
+    before, earlier = times[-2] if len(times) > 1 else (0, 0.0)
+    if schedule == "continual":
+        slope = max((seconds - earlier) / max(users - before, 1), 0.0)
+        return lambda episodes: max(seconds + slope * (episodes - users), 0.0)
+    if not before:
         return lambda episodes: (
             seconds * (1.0 + _BATCHES_PER_DECADE * max(math.log10(episodes / users), 0.0))
         )
-    before, earlier = times[-2]
     doubled = math.log(seconds / earlier) if seconds > earlier > 0 else 0.0
     steps = math.log(max(users, 2) / before) or 1.0
 
@@ -150,13 +146,6 @@ def _batches(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
         return math.sqrt(max(line, 0.0) * seconds * math.exp(doubled * ahead))
 
     return cost
-
-
-def _bytes_per_user(cell: Cell) -> float:
-    few, more = _MEASURED
-    if cell.episodes <= more:
-        return 0.0
-    return max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
 
 
 def _peak(cell: Cell, users: int) -> int:
@@ -187,17 +176,3 @@ def available_memory() -> float:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return math.inf
-
-
-def _duration(seconds: float) -> str:
-    """How people say a time.
-
-    >>> [_duration(s) for s in (0.3, 42, 95, 4000, 100_000)]
-    ['a second', '42 seconds', '2 minutes', '67 minutes', '28 hours']
-    """
-    if seconds < 1.5:
-        return "a second"
-    for unit, length in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"

@@ -1,16 +1,14 @@
 """Pictures, drawn from result files. Axes in, axes out.
 
-Colours are those of Okabe and Ito (2008), distinguishable with any common colour blindness; lines
-also differ in style, so the pictures survive a black-and-white printer. Lines carry their names
-where they end. Pictures are small and their text is large, so that a phone shows them as they are.
+Lines carry their names where they end. Pictures are small and their text is large, so that a phone
+shows them as they are. Colours and line styles are those of `discreet.lab.style`.
 """
 
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -32,7 +30,7 @@ from discreet.lab.style import (
     trust_words,
 )
 from discreet.lab.summary import band
-from discreet.mdp.shape import Shape
+from discreet.lab.tasks import build_environment
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -42,10 +40,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from discreet.mdp.tabular import TabularMDP
     from discreet.papers.bounds import RegretBound
-
-Varied: TypeAlias = Literal["episodes", "epsilon"]
-"""What changes along a line of final regrets."""
 
 _DIRECT = 6  # more lines than this have a legend below
 _SIZE = (5.4, 3.8)  # inches: as wide as a phone
@@ -83,11 +79,7 @@ def plot_regret(
 ) -> "Axes":
     """Cumulative regret against episodes, log-log, with 95% simultaneous bands.
 
-    Args:
-        axes: where to draw.
-        series: the lines.
-        lines: the same with names and looks, where other axes share them; as in `plot_per_episode`,
-            `plot_deviation` and `plot_range`.
+    Here and below ``lines`` are the series with names and styles, where other axes share them.
     """
     longest = max(series, key=lambda s: s.episodes[-1])
     late = longest.episodes >= longest.episodes[-1] ** (1 / 3)  # before, all lines are one
@@ -122,23 +114,19 @@ def plot_deviation(
     axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
 ) -> "Axes":
     """Cumulative regret on plain axes with standard deviations (figure 4 of paper 001)."""
-
-    def edges(runs: FloatArray) -> FloatArray:
-        mean, width = runs.mean(axis=0), runs.std(axis=0)
-        return np.stack([mean - width, mean + width])
-
-    return _plain_axes(axes, lines or _lines(series), edges)
+    spread = np.array([[-1.0], [1.0]])
+    return _plain_axes(
+        axes, lines or _lines(series), lambda runs: runs.mean(axis=0) + spread * runs.std(axis=0)
+    )
 
 
 def plot_range(
     axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
 ) -> "Axes":
     """Cumulative regret on plain axes from the least run to the worst (figures of paper 002)."""
-
-    def edges(runs: FloatArray) -> FloatArray:
-        return np.stack([runs.min(axis=0), runs.max(axis=0)])
-
-    return _plain_axes(axes, lines or _lines(series), edges)
+    return _plain_axes(
+        axes, lines or _lines(series), lambda runs: np.stack([runs.min(axis=0), runs.max(axis=0)])
+    )
 
 
 def _plain_axes(
@@ -162,59 +150,41 @@ def _plain_axes(
     return axes
 
 
-class Place(NamedTuple):
-    """The size of an environment, for bounds.
-
-    Attributes:
-        shape: S, A and H.
-        layered: X of paper 004, the states of all layers together but for the last.
-    """
-
-    shape: Shape
-    layered: int
-
-    def sizes(self, bound: "RegretBound") -> tuple[int, int, int]:
-        """What ``bound`` calls S (or X), A and H."""
-        states, actions, horizon = self.shape.states, self.shape.actions, self.shape.horizon
-        return (self.layered if bound.layered else states, actions, horizon)
-
-
-_RIVER = Place(Shape(states=4, actions=2, horizon=6), 21)
-
-
-def plot_bounds(axes: "Axes", series: Sequence[Series], place: Place | None = None) -> "Axes":
+def plot_bounds(axes: "Axes", series: Sequence[Series], mdp: "TabularMDP | None" = None) -> "Axes":
     """Cumulative regret, and the slope of every line's printed bound, dotted.
 
-    Args:
-        axes: where to draw.
-        series: the lines.
-        place: the size of the environment; None is that of RiverSwim, S=4, A=2, H=6.
+    Bounds are for the size of the environment; left out, it is RiverSwim's, S=4, A=2, H=6.
     """
+    from discreet.mdp.environments.registry import make
+    from discreet.mdp.layered import LayeredMDP
     from discreet.papers.bounds import LOWER, bounds_of
 
+    mdp = make("RiverSwim") if mdp is None else mdp
+    layered = mdp if isinstance(mdp, LayeredMDP) else LayeredMDP.from_tabular(mdp)
+
+    def slope(one: Series, bound: "RegretBound", colour: str, name: str) -> None:
+        late = one.episodes >= one.episodes[-1] ** (1 / 2)
+        states = layered.states if bound.layered else mdp.shape.states  # X of paper 004, or S
+        size = states, mdp.shape.actions, mdp.shape.horizon
+        values = np.array(
+            [bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]]
+        )
+        values *= float(one.final.mean()) / values[-1]
+        axes.plot(one.episodes[late], values, color=colour, ls=":", lw=1.2, label=name)
+
     plot_regret(axes, series)
-    place, named = place or _RIVER, set[str]()
+    named = set[str]()
     for one, (colour, _) in zip(series, looks_of(series), strict=True):
         known = bounds_of(one.facts["learner"], one.settings.get("fine"))
         bound = known.get(one.facts["trust"])
         if bound is not None:
-            name = "" if bound.text in named else f"slope of its bound, {bound.text}"
-            _slope(axes, one, bound, place, (colour, name))
+            new = bound.text not in named  # else without a name of its own in the legend
+            slope(one, bound, colour, f"slope of its bound, {bound.text}" if new else "_")
             named.add(bound.text)
     least = min(series, key=lambda s: float(s.final.mean()) / s.episodes[-1])
     lower = LOWER[least.facts["trust"]]
-    _slope(axes, least, lower, place, ("black", f"slope of the lower bound, {lower.text}"))
+    slope(least, lower, "black", f"slope of the lower bound, {lower.text}")
     return axes
-
-
-def _slope(
-    axes: "Axes", one: Series, bound: "RegretBound", place: Place, looks: tuple[str, str]
-) -> None:
-    late, size = one.episodes >= one.episodes[-1] ** (1 / 2), place.sizes(bound)
-    values = np.array([bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]])
-    scale, (colour, name) = float(one.final.mean()) / values[-1], looks
-    said = name or "_"  # without a name of its own in the legend
-    axes.plot(one.episodes[late], scale * values, color=colour, ls=":", lw=1.2, label=said)
 
 
 def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
@@ -304,13 +274,9 @@ def plot_noise(axes: "Axes", series: Sequence[Series]) -> "Axes":
 def plot_policy(
     axes: "Axes", actions: Sequence[Sequence[int]], title: str = "", count: int | None = None
 ) -> "Axes":
-    """A deterministic policy as a heat map: step across, state down, colour is the action.
+    """A deterministic policy ``[H][S]`` as a heat map: step across, state down, colour the action.
 
-    Args:
-        axes: where to draw.
-        actions: ``[H][S]``.
-        title: above it.
-        count: how many actions there are; colours of a row of pictures then mean the same.
+    With the same ``count`` of actions, colours of several pictures mean the same.
     """
     grid = np.asarray(actions).T
     number = max(int(grid.max()) + 1 if count is None else count, 2)
@@ -355,9 +321,15 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         raise UnknownNameError("plot", name, PLOTS)
     plt = pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
-    if name != "by-episodes":
-        series = _longest(series, per_line=name in _CURVES)
-    with plt.rc_context({"font.size": _TEXT, "font.family": "sans-serif"}), _regret_may_be_zero():
+    if name != "by-episodes":  # the largest K of all, or of each line: some are too slow for it
+        lines = [label_of(one) if name in _CURVES else "" for one in series]
+        pairs = list(zip(lines, series, strict=True))
+        largest = {line: max(s.facts["episodes"] for k, s in pairs if k == line) for line in lines}
+        series = [one for line, one in pairs if one.facts["episodes"] == largest[line]]
+    style = {"font.size": _TEXT, "font.family": "sans-serif"}
+    with plt.rc_context(style), warnings.catch_warnings():
+        # A problem in which every policy is the best one has nothing to draw, which is no mistake.
+        warnings.filterwarnings("ignore", "Data has no positive values")
         drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
         title = f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}"
         panels = panels_of(results.experiment.learners, series)
@@ -366,15 +338,18 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
             return drawn
         axes = drawn.subplots()
         if name == "bounds":
-            plot_bounds(axes, series, _place_of(results, series[0].facts["environment"]))
+            known = {row.title: row for row in results.experiment.environments}
+            row = known.get(series[0].facts["environment"])
+            mdp = None if row is None else build_environment(row, results.experiment.seed, 0)
+            plot_bounds(axes, series, mdp)
         else:
             PLOTS[name](axes, series)
         _finish(axes, title)
         if name != "cost":
             _name_lines(drawn, axes, below=name == "bounds")
         else:
-            lines = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
-            drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + lines))
+            rows = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
+            drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + rows))
     return drawn
 
 
@@ -401,59 +376,32 @@ def _draw_panels(
 
 
 def _finish(axes: "Axes", title: str) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
     axes.set_axisbelow(True)
     axes.grid(True, which="major", color="0.9", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.minorticks_off()
-    _limit_bands(axes)
-    _number_short_axes(axes)
     axes.set_title(title, loc="left", fontsize=10.5)
-
-
-def _limit_bands(axes: "Axes") -> None:
-    """Lines decide the limits of a logarithmic axis: the interval of two runs may be endless."""
-    for axis, limit, move, column in (
-        (axes.xaxis, axes.get_xlim(), axes.set_xlim, 0),
-        (axes.yaxis, axes.get_ylim(), axes.set_ylim, 1),
+    lines = [line for line in axes.lines if line.get_label() != _INTERVAL]
+    for axis, limits, move, column in (
+        (axes.xaxis, axes.get_xlim, axes.set_xlim, 0),
+        (axes.yaxis, axes.get_ylim, axes.set_ylim, 1),
     ):
-        lines = [line for line in axes.lines if line.get_label() != _INTERVAL]
+        if axis.get_scale() != "log":
+            continue
+        # Lines decide the limits: the interval of two runs may be endless.
         drawn = np.concatenate([np.asarray(line.get_xydata())[:, column] for line in lines])
         shown = drawn[drawn > 0]
-        if axis.get_scale() == "log" and shown.size:
+        if shown.size:
             low, high = float(shown.min()) / _FAR, float(shown.max()) * _FAR
-            move(max(limit[0], low), min(limit[1], high))
-
-
-def _number_short_axes(axes: "Axes") -> None:
-    """Round numbers on a logarithmic axis that shows less than two powers of ten."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
-    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        if axis.get_scale() == "log" and 0 < low < high:
+            move(max(limits()[0], low), min(limits()[1], high))
+        low, high = limits()
+        if 0 < low < high:  # round numbers where less than two powers of ten are shown
             powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
             if powers < 2:
                 axis.set_major_locator(MaxNLocator(4))
                 axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
-
-
-def _place_of(results: Results, environment: str) -> Place | None:
-    from discreet.lab.tasks import build_environment
-    from discreet.mdp.layered import LayeredMDP
-
-    rows = [row for row in results.experiment.environments if row.title == environment]
-    if not rows:
-        return None
-    mdp = build_environment(rows[0], results.experiment.seed, 0)
-    layered = mdp if isinstance(mdp, LayeredMDP) else LayeredMDP.from_tabular(mdp)
-    return Place(mdp.shape, layered.states)
-
-
-@contextmanager
-def _regret_may_be_zero() -> Iterator[None]:
-    """A problem in which every policy is the best one has nothing to draw, which is no mistake."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Data has no positive values")
-        yield
 
 
 def _legend_below(
@@ -533,52 +481,30 @@ def _lines(series: Sequence[Series]) -> list[Line]:
     return list(zip(series, names_of(series), looks_of(series), strict=True))
 
 
-def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
-    """The largest K of all, or of each line (a learner may be too slow for the largest)."""
-    names = [label_of(one) if per_line else "" for one in series]
-    largest: dict[str, int] = {}
-    for name, one in zip(names, series, strict=True):
-        largest[name] = max(largest.get(name, 0), one.facts["episodes"])
-    return [
-        one
-        for name, one in zip(names, series, strict=True)
-        if one.facts["episodes"] == largest[name]
-    ]
-
-
-def _groups(series: Sequence[Series], but: Varied) -> dict[str, list[Series]]:
-    groups: dict[str, list[Series]] = {}
-    names = names_of(series)
-    if but == "epsilon":
-        several = len({(s.facts["label"], s.facts["requested"]) for s in series}) > 1
-        names = [
-            _without_epsilon(one, name, several) for one, name in zip(series, names, strict=True)
-        ]
-    for one, name in zip(series, names, strict=True):
-        groups.setdefault(name, []).append(one)
-    return groups
-
-
-def _without_epsilon(one: Series, name: str, several: bool) -> str:
-    said = trust_words(one.facts, one.guarantee)
-    short = one.facts["trust"] + (" (paper's constants)" if "(paper" in said else "")
-    return name.partition(", ε")[0] if several else short
-
-
-def _final_lines(axes: "Axes", series: Sequence[Series], by: Varied) -> None:
-    trusts = are_trust_models(series)
-    for index, (label, group) in enumerate(_groups(series, by).items()):
-        colour = TRUST_COLOURS[group[0].facts["trust"]] if trusts else COLOURS[index % 8]
-        _final_line(axes, (colour, index), label, group, by)
-
-
-def _final_line(
-    axes: "Axes", looks: tuple[str, int], label: str, group: list[Series], by: Varied
+def _final_lines(
+    axes: "Axes", series: Sequence[Series], by: Literal["episodes", "epsilon"]
 ) -> None:
-    (colour, index), group = looks, sorted(group, key=lambda s: float(s.facts[by]))
-    x = [s.facts[by] for s in group]
-    limits = [band(s.final[:, None], positive=True) for s in group]
-    mean, low, high = ([float(getattr(b, k)[0]) for b in limits] for k in ("mean", "low", "high"))
-    style, marker = STYLES[index % 8], MARKERS[index % 8]
-    axes.plot(x, mean, color=colour, ls=style, marker=marker, ms=5, lw=1.8, label=label)
-    axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+    """Final regrets along ``by``, a line for each group that differs in nothing else."""
+    names, groups = names_of(series), dict[str, list[Series]]()
+    several = len({(s.facts["label"], s.facts["requested"]) for s in series}) > 1
+    for one, name in zip(series, names, strict=True):
+        if by == "epsilon" and several:
+            label = name.partition(", ε")[0]
+        elif by == "epsilon":
+            printed = "(paper" in trust_words(one.facts, one.guarantee)
+            label = one.facts["trust"] + " (paper's constants)" * printed
+        else:
+            label = name
+        groups.setdefault(label, []).append(one)
+    trusts = are_trust_models(series)
+    for index, (label, found) in enumerate(groups.items()):
+        group = sorted(found, key=lambda s: float(s.facts[by]))
+        colour = TRUST_COLOURS[group[0].facts["trust"]] if trusts else COLOURS[index % 8]
+        style, marker = STYLES[index % 8], MARKERS[index % 8]
+        x = [s.facts[by] for s in group]
+        limits = [band(s.final[:, None], positive=True) for s in group]
+        mean, low, high = (
+            [float(getattr(b, k)[0]) for b in limits] for k in ("mean", "low", "high")
+        )
+        axes.plot(x, mean, color=colour, ls=style, marker=marker, ms=5, lw=1.8, label=label)
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)

@@ -22,7 +22,7 @@ import numpy as np
 
 import discreet
 from discreet._files import write_atomically
-from discreet._types import FloatArray, IntArray, NumberArray, Plain
+from discreet._types import FloatArray, IntArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
 from discreet.lab.tasks import SCHEMA_VERSION, GuaranteeDict, Origin, Outcome, Record, Task
@@ -71,10 +71,6 @@ class Part(Record):
     schema: int
     seconds: float
     compile_seconds: float
-
-
-Done = Sequence[tuple[Task, Part]]
-"""Finished tasks with their parts, in the experiment's order."""
 
 
 def _arrow() -> "ModuleType":
@@ -136,9 +132,9 @@ class ResultFolder:
             versions.add(str(stamp["packages"]["discreet"]))
             if stamp.get("schema_version") != SCHEMA_VERSION:
                 versions.add("another schema")
-        for other in sorted(versions - {discreet.__version__}):
+        if wrong := sorted(versions - {discreet.__version__}):
             return (
-                f"results of discreet {other}, and this is discreet {discreet.__version__} "
+                f"results of discreet {wrong[0]}, and this is discreet {discreet.__version__} "
                 f"(results of two versions are never mixed)"
             )
         if not others:
@@ -171,18 +167,31 @@ class ResultFolder:
     def complete(self, experiment: Experiment, tasks: Sequence[Task]) -> "Results":
         """Merge the finished parts, in the experiment's order, into the files that people read."""
         pairs = [(task, self.finished(task)) for task in tasks]
-        done = [(task, record) for task, record in pairs if record is not None]
+        done = [(task, part) for task, part in pairs if part is not None]
         arrow = _arrow()
         sink = arrow.BufferOutputStream()
         arrow.parquet.write_table(_table(experiment, done), sink, compression="zstd")
         write_file(self.path / "results.parquet", sink.getvalue().to_pybytes())
-        _write_json(self.path / "guarantees.json", _entries(done))
+        entries: dict[str, Entry] = {}
+        for task, part in done:
+            if task.cell.key not in entries:
+                entries[task.cell.key] = {
+                    **facts_of(task, part),
+                    "cell": task.cell.key,
+                    "version": part["version"],
+                    "source": part["source"],
+                    "settings": part["settings"],
+                    "guarantee": part["guarantee"],
+                    "noise": part["noise"],
+                    "signal": part["signal"],
+                }
+        _write_json(self.path / "guarantees.json", list(entries.values()))
         timings = {
             task.name: {"seconds": part["seconds"], "compile_seconds": part["compile_seconds"]}
             for task, part in done
         }
         _write_json(self.path / "timings.json", timings)
-        policies = {task.name: record["policy"] for task, record in done if task.run == 0}
+        policies = {task.name: part["policy"] for task, part in done if task.run == 0}
         _write_json(self.path / "policies.json", policies)
         return load(self.path)
 
@@ -194,7 +203,7 @@ def _part(path: Path) -> Part | None:
 def _json_or_none(path: Path, key: str) -> object | None:
     """A JSON table that has ``key``; None if the file is missing, damaged or something else."""
     try:
-        found = json.loads(_text(path))
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and key in found else None
@@ -231,7 +240,7 @@ _COLUMNS: dict[str, type] = {
 """The columns of ``results.parquet``."""
 
 
-def _table(experiment: Experiment, done: Done) -> "pyarrow.Table":
+def _table(experiment: Experiment, done: Sequence[tuple[Task, Part]]) -> "pyarrow.Table":
     arrow = _arrow()
     columns: dict[str, list[object]] = {name: [] for name in _COLUMNS}
     for task, record in done:
@@ -255,23 +264,6 @@ def _table(experiment: Experiment, done: Done) -> "pyarrow.Table":
         metadata={"schema_version": str(SCHEMA_VERSION)},
     )
     return arrow.table(columns, schema=schema)
-
-
-def _entries(done: Done) -> list[Entry]:
-    first = {task.cell.key: (task, record) for task, record in reversed(done)}
-    return [
-        {
-            **facts_of(task, record),
-            "cell": key,
-            "version": record["version"],
-            "source": record["source"],
-            "settings": record["settings"],
-            "guarantee": record["guarantee"],
-            "noise": record["noise"],
-            "signal": record["signal"],
-        }
-        for key, (task, record) in reversed(first.items())
-    ]
 
 
 class Stamp(TypedDict, total=False):
@@ -312,20 +304,15 @@ def _stamped(stamp: Stamp | None) -> Stamp:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """All runs of one cell.
+    """All runs of one cell; see also `Record`.
 
     Attributes:
         facts: the identifying columns.
         episodes: recorded episodes, ``[points]``.
         regret: cumulative expected regret, ``[runs, points]``.
         uniform: the uniform policy's cumulative regret (mean over runs), ``[points]``.
-        guarantee: what was delivered.
-        noise: standard deviation on one counter of each statistic, once all users are in.
-        signal: expected visits per counter under the optimal policy, largest first.
         seconds: median time per run, without compilation.
         compile_seconds: of all runs together, in which kernels were compiled or read from disk.
-        version: the discreet that made it.
-        settings: of the learner, as the first run resolved them.
     """
 
     facts: Facts
@@ -375,26 +362,29 @@ class Results:
         """The runs of every cell, in the experiment's order."""
         wanted = ("cell", "run", "episode", "regret", "uniform_regret")
         columns = {name: np.asarray(self.table[name]) for name in wanted}
-        return [self._one(entry, columns) for entry in self.guarantees]
-
-    def _one(self, entry: Entry, columns: Mapping[str, NumberArray]) -> Series:
-        rows, values = columns["cell"] == entry["cell"], dict(entry)
-        runs = np.unique(columns["run"][rows])
-        shape = (len(runs), -1)
-        times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
-        return Series(
-            facts=cast(Facts, {name: values[name] for name in Facts.__annotations__}),
-            episodes=columns["episode"][rows].reshape(shape)[0],
-            regret=columns["regret"][rows].reshape(shape),
-            uniform=columns["uniform_regret"][rows].reshape(shape).mean(axis=0),
-            guarantee=entry["guarantee"],
-            noise=entry["noise"],
-            signal=entry["signal"],
-            seconds=float(np.median([time["seconds"] for time in times])),
-            version=entry["version"],
-            compile_seconds=float(sum(time["compile_seconds"] for time in times)),
-            settings=entry["settings"],
-        )
+        found = []
+        for entry in self.guarantees:
+            rows, values = columns["cell"] == entry["cell"], dict(entry)
+            runs = np.unique(columns["run"][rows])
+            episodes, regret, uniform = (
+                columns[n][rows].reshape(len(runs), -1) for n in wanted[2:]
+            )
+            times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
+            one = Series(
+                facts=cast(Facts, {name: values[name] for name in Facts.__annotations__}),
+                episodes=episodes[0],
+                regret=regret,
+                uniform=uniform.mean(axis=0),
+                guarantee=entry["guarantee"],
+                noise=entry["noise"],
+                signal=entry["signal"],
+                seconds=float(np.median([time["seconds"] for time in times])),
+                version=entry["version"],
+                compile_seconds=float(sum(time["compile_seconds"] for time in times)),
+                settings=entry["settings"],
+            )
+            found.append(one)
+        return found
 
 
 def load(path: str | Path) -> Results:
@@ -417,17 +407,13 @@ def load(path: str | Path) -> Results:
             f"discreet reads {SCHEMA_VERSION}. Run the experiment again, or install the "
             f"version that wrote it (see environment.json)."
         )
-    spec = _read(folder / "spec.toml", _text)
+    spec = _read(folder / "spec.toml", lambda path: path.read_text("utf-8"))
     entries, timings, policies = (
-        _read(folder / f"{name}.json", lambda path: json.loads(_text(path)))
+        _read(folder / f"{name}.json", lambda path: json.loads(path.read_bytes()))
         for name in ("guarantees", "timings", "policies")
     )
     experiment = parse_experiment(spec, str(folder / "spec.toml"))
     return Results(folder, experiment, table, entries, timings, policies)
-
-
-def _text(path: Path) -> str:
-    return path.read_text("utf-8")
 
 
 def _read(path: Path, read: Callable[[Path], _Value]) -> _Value:

@@ -4,6 +4,7 @@ Kill it and start it again: finished runs are read from disk and the results are
 bit, as those of an uninterrupted run with any number of workers on any engine.
 """
 
+import contextlib
 import functools
 import importlib.util
 import itertools
@@ -15,11 +16,11 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,10 +59,6 @@ Progress = Callable[[Outcome | None, int, int], None]
 """Called with (outcome, finished, total); outcome is None at the start."""
 
 
-def _silent(outcome: Outcome | None, finished: int, total: int) -> None:
-    """No display."""
-
-
 def run_experiment(
     experiment: Experiment,
     output: str | Path,
@@ -69,7 +66,7 @@ def run_experiment(
     jobs: int = 1,
     engine: str = "local",
     address: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda outcome, finished, total: None,
 ) -> Execution:
     """Run an experiment into a folder, resuming what is there.
 
@@ -83,14 +80,14 @@ def run_experiment(
     execute = get_engine(engine, address)
     tasks = tasks_of(experiment)
     folder = ResultFolder(Path(output))
-    if any(folder.finished(task) is None for task in tasks):
+    left = missing(experiment, output)
+    if left:
         check(experiment, engine=engine)
     folder.begin(experiment, tasks)
-    left = [task for task in tasks if folder.finished(task) is None]
     kept = len(tasks) - len(left)
     failures: list[Outcome] = []
     progress(None, kept, len(tasks))
-    outcomes = execute(left, jobs=jobs)
+    outcomes = execute(left, jobs)
     for finished, outcome in enumerate(outcomes, start=kept + 1):
         if outcome.error is None:
             folder.keep(outcome)
@@ -108,12 +105,10 @@ def free_folder(experiment: Experiment, wanted: str | Path) -> Path:
 
     A folder that holds runs of other settings, of other code or of another version is left alone.
     """
-    tasks = tasks_of(experiment)
-    first = Path(wanted)
-    for number in itertools.count(1):
-        folder = first if number == 1 else first.with_name(f"{first.name}-{number}")
-        if not ResultFolder(folder).refusal(tasks):
-            break
+    tasks, folder = tasks_of(experiment), Path(wanted)
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    while ResultFolder(folder).refusal(tasks):
+        folder = next(numbered)
     return folder
 
 
@@ -124,10 +119,6 @@ def missing(experiment: Experiment, output: str | Path) -> list[Task]:
 
 
 # Checks before the first run.
-
-
-_EXTRAS = {"pyarrow": "lab", "matplotlib": "lab", "jinja2": "lab"}
-_ENGINE_EXTRAS = {"ray": {"ray": "ray"}}
 
 
 def check(experiment: Experiment, *, engine: str = "local") -> None:
@@ -143,9 +134,9 @@ def check(experiment: Experiment, *, engine: str = "local") -> None:
     for name in experiment.plots:
         if name not in TITLES:
             raise UnknownNameError("plot", name, TITLES)
-    for package, extra in {**_EXTRAS, **_ENGINE_EXTRAS.get(engine, {})}.items():
+    for package in ("pyarrow", "matplotlib", "jinja2", *(["ray"] if engine == "ray" else [])):
         if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, extra)
+            raise MissingExtraError(package, "ray" if package == "ray" else "lab")
     places = {repr(cell.environment): cell for cell in cells}
     models = {place: environment_of(cell, experiment.runs) for place, cell in places.items()}
     with warnings.catch_warnings():
@@ -156,14 +147,10 @@ def check(experiment: Experiment, *, engine: str = "local") -> None:
 
 def environment_of(cell: Cell, runs: int) -> "TabularMDP":
     """The environment of a cell as its first possible run has it; what varies may fail in some."""
-    tries = range(runs if cell.environment.vary else 1)
-    failure: DiscreetError | None = None
-    for run in tries:
-        try:
+    for run in range(runs if cell.environment.vary else 1):
+        with contextlib.suppress(DiscreetError):
             return build_environment(cell.environment, cell.seed, run)
-        except DiscreetError as error:
-            failure = failure or error
-    raise failure or DiscreetError("Expected at least one run.")
+    return build_environment(cell.environment, cell.seed, 0)  # fails as the first one did
 
 
 def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
@@ -203,13 +190,8 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
 # Engines execute tasks; which one is used never changes a result.
 
 
-class Engine(Protocol):
-    """Executes independent tasks and yields their outcomes in any order."""
-
-    def __call__(self, work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
-        """Run all of ``work`` on ``jobs`` workers."""
-
-
+Engine = Callable[[Sequence[Task], int], Iterator[Outcome]]
+"""Executes independent tasks on so many workers and yields their outcomes in any order."""
 ENGINES = ("local", "ray")
 
 
@@ -223,7 +205,7 @@ def get_engine(name: str, address: str | None = None) -> Engine:
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+def run_local(work: Sequence[Task], jobs: int) -> Iterator[Outcome]:
     """Yield outcomes as they finish. Leaving the iteration early cancels what has not started."""
     if jobs == 1 or len(work) <= 1:
         yield from map(execute, work)
@@ -237,7 +219,16 @@ def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
     )
     finished = False
     try:
-        yield from _as_completed(pool, work)
+        pending = {pool.submit(execute, task): task for task in work}
+        while pending:
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = pending.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    # The worker was killed (out of memory, a signal); the run can be repeated.
+                    yield lost(task, "its worker process died; run again to repeat it")
         finished = True
     finally:
         if not finished:  # interrupted: what is under way is not worth waiting for
@@ -261,28 +252,15 @@ def _serve() -> None:
         ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
     parent = multiprocessing.parent_process()
     if parent is not None:  # elsewhere, and if the parent has ended meanwhile
-        threading.Thread(target=_end_after, args=[parent], daemon=True).start()
+
+        def end() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=end, daemon=True).start()
 
 
-def _end_after(parent: "multiprocessing.process.BaseProcess") -> None:
-    parent.join()
-    os._exit(1)
-
-
-def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[Outcome]:
-    pending: dict[Future[Outcome], Task] = {pool.submit(execute, task): task for task in work}
-    while pending:
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            task = pending.pop(future)
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                # The worker was killed (out of memory, a signal); the run can be repeated.
-                yield lost(task, "its worker process died; run again to repeat it")
-
-
-def run_on_ray(work: Sequence[Task], *, jobs: int, address: str | None) -> Iterator[Outcome]:
+def run_on_ray(work: Sequence[Task], jobs: int, address: str | None) -> Iterator[Outcome]:
     """The same tasks on the cluster at ``address``, or on a local one started here."""
     from discreet._ray import connected
 

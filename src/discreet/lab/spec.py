@@ -75,15 +75,11 @@ class TrustRow:
                 f"Expected at least one epsilon for trust model {self.model!r}, got none; "
                 f"give one: --epsilon 1, or epsilon = [1.0] in a file."
             )
-        self._refuse_options_of_none()
-
-    def _refuse_options_of_none(self) -> None:
-        """No privacy promises nothing: an option beside it would be ignored."""
-        for item in fields(self) if self.model == "none" else ():
+        for item in fields(self)[1:] if self.model == "none" else ():
             value = getattr(self, item.name)
-            if item.name != "model" and value != item.default:
+            if value != item.default:  # it would be ignored
                 raise InvalidInputError(
-                    f"Expected no options beside trust model 'none', which promises nothing, got "
+                    f"Expected no options beside trust model 'none', which guarantees nothing, got "
                     f"{item.name}={value!r}; leave it out, or choose central, local or shuffle."
                 )
 
@@ -112,7 +108,7 @@ class LearnerRow(Titled):
         settings: keyword arguments of the learner (``constants = "practical"``, ...).
         trusts: trust models by name; empty means all of the experiment's that it can use.
         environments: environments by label; empty means all.
-        max_episodes: skip longer runs (a stream learner pays per episode, a batch one does not).
+        max_episodes: skip longer runs (a continual learner pays per episode, a batch one not).
         label: shown in tables and legends.
         panel: pictures along the episodes draw learners of one panel together, and those of others
             beside them on the same axes; colours go by what stands behind ``: `` in the label.
@@ -206,8 +202,7 @@ class Experiment:
             )
         if name not in self.variants:
             raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
-        changes: dict[str, Any] = _listed(dict(self.variants[name]), "episodes")
-        return replace(self, **{**changes, "episodes": changes.get("episodes", self.episodes)})
+        return replace(self, **_listed(dict(self.variants[name]), "episodes"))
 
     def to_toml(self) -> str:
         """The resolved experiment as TOML; reading it back gives an equal experiment."""
@@ -270,7 +265,8 @@ def make_experiment(table: dict[str, Any], place: str = "experiment") -> Experim
     for key in ("learners", "trusts"):
         rows = table.get(key, ())
         if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
-            table[key] = [_with_preset(_listed(row, "epsilon")) for row in rows]
+            listed = (_listed(row, "epsilon") for row in rows)
+            table[key] = [_with_preset(row) if row.get("paper") else row for row in listed]
     made = _settings.make(Experiment, table, called="an experiment", place=place)
     for changes in made.variants.values():
         _settings.check_names("key of a variant", changes, _VARIANT_KEYS)
@@ -289,8 +285,6 @@ def _listed(table: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _with_preset(table: dict[str, Any]) -> dict[str, Any]:
     """A learner that is given as a paper has the preset's name, settings and label."""
-    if not table.get("paper"):
-        return table
     from discreet.papers.presets import get_preset
 
     preset = get_preset(table["paper"])

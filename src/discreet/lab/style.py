@@ -63,9 +63,9 @@ def labels_of(group: Sequence[Series]) -> list[str]:
     mechanisms = len(kinds) > len({kind[:2] for kind in kinds})
     called = [name_of(one.facts) if mechanisms else one.facts["label"] for one in group]
     several = len(set(called)) > 1
+    words = [trust_words(one.facts, one.guarantee) for one in group]
     labels = [
-        _words(one, learner=name if several else "")
-        for one, name in zip(group, called, strict=True)
+        f"{name}, {said}" if several else said for name, said in zip(called, words, strict=True)
     ]
     deltas = {label: set[float]() for label in labels}
     for label, one in zip(labels, group, strict=True):
@@ -74,11 +74,6 @@ def labels_of(group: Sequence[Series]) -> list[str]:
         f"{label}, δ = {rounded_up(one.facts['delta'], 3)}" if len(deltas[label]) > 1 else label
         for label, one in zip(labels, group, strict=True)
     ]
-
-
-def _words(one: Series, *, learner: str) -> str:
-    words = trust_words(one.facts, one.guarantee)
-    return f"{learner}, {words}" if learner else words
 
 
 def trust_words(facts: Facts, guarantee: GuaranteeDict) -> str:
@@ -94,7 +89,7 @@ def trust_words(facts: Facts, guarantee: GuaranteeDict) -> str:
 
 def label_of(series: Series) -> str:
     """One line by itself, everything said: learner, trust model, epsilon, delta."""
-    text = _words(series, learner=name_of(series.facts))
+    text = f"{name_of(series.facts)}, {trust_words(series.facts, series.guarantee)}"
     private = series.guarantee["notion"] != "none"
     return f"{text}, δ = {rounded_up(series.facts['delta'], 3)}" if private else text
 
@@ -134,7 +129,7 @@ def noise_of(noise: Mapping[str, float]) -> str:
 Style: TypeAlias = str | tuple[int, tuple[int, ...]]
 """A line style as Matplotlib names it, or as dashes."""
 Line: TypeAlias = tuple[Series, str, tuple[str, Style]]
-"""A line with its name and its looks."""
+"""A line with its name, colour and style."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 STYLES: tuple[Style, ...] = (
@@ -162,7 +157,8 @@ def looks_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
     family every line has a style of its own as well, for printers without colours.
     """
     families: dict[tuple[str, ...], list[tuple[float | str, ...]]] = {}
-    keys = [(_family(s), _strength(s)) for s in series]
+    facts = [(_family(s), s.facts) for s in series]
+    keys = [(own, (f["epsilon"], f["delta"], f["calibration"])) for own, f in facts]
     for family, strength in keys:
         families.setdefault(family, []).append(strength)
     single = all(len(strengths) == 1 for strengths in families.values())
@@ -185,11 +181,6 @@ def are_trust_models(series: Sequence[Series]) -> bool:
 def _family(series: Series) -> tuple[str, ...]:
     facts = series.facts
     return facts["label"], facts["requested"], facts["trust"]
-
-
-def _strength(series: Series) -> tuple[float | str, ...]:
-    facts = series.facts
-    return facts["epsilon"], facts["delta"], facts["calibration"]
 
 
 def panels_of(learners: Sequence[LearnerRow], series: Sequence[Series]) -> dict[str, list[Series]]:

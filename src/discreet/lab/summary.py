@@ -9,14 +9,14 @@ any small level (five runs: 1/16), so Student's t is used for them.
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from discreet._types import FloatArray, Plain
 from discreet.errors import InvalidInputError
-from discreet.lab.results import Entry, Facts, Results, Series
+from discreet.lab.results import Facts, Results, Series
 from discreet.lab.style import labels_of, pair_of
 from discreet.lab.tasks import GuaranteeDict
 
@@ -56,27 +56,21 @@ def band(values: FloatArray, level: float = 0.95, *, positive: bool = False) -> 
     if runs == 1:
         return Band(mean, mean, mean)
     error = values.std(axis=0, ddof=1) / np.sqrt(runs)
-    factor = _sup_t(values - mean, level) if runs >= 6 else _bonferroni(runs, points, level)
+    if runs < 6:
+        from scipy import stats
+
+        factor = float(stats.t.ppf(1 - (1 - level) / (2 * points), runs - 1))
+    else:
+        residuals = values - mean
+        spread = np.sqrt((residuals**2).mean(axis=0))
+        shift = _signs(runs) @ (residuals / np.where(spread > 0, spread, 1.0)) / runs
+        # Flipping signs keeps the second moment, so the flipped variance is 1 - shift².
+        studentised = np.abs(shift) / np.sqrt(np.maximum(1 - shift**2, 1e-12) / (runs - 1))
+        factor = float(np.quantile(studentised.max(axis=1), level))
     if positive and (mean > 0).all():
         stretch = np.exp(np.minimum(factor * error / mean, 50.0))
         return Band(mean, mean / stretch, mean * stretch)
     return Band(mean, mean - factor * error, mean + factor * error)
-
-
-def _sup_t(residuals: FloatArray, level: float) -> float:
-    runs = len(residuals)
-    spread = np.sqrt((residuals**2).mean(axis=0))
-    unit = residuals / np.where(spread > 0, spread, 1.0)
-    shift = _signs(runs) @ unit / runs
-    # Flipping signs keeps the second moment, so the flipped variance is 1 - shift².
-    studentised = np.abs(shift) / np.sqrt(np.maximum(1 - shift**2, 1e-12) / (runs - 1))
-    return float(np.quantile(studentised.max(axis=1), level))
-
-
-def _bonferroni(runs: int, points: int, level: float) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(1 - (1 - level) / (2 * points), runs - 1))
 
 
 @dataclass(frozen=True)
@@ -153,9 +147,7 @@ def holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
     for rank, index in enumerate(order):
         one = comparisons[index]
         worst = max(worst, min(1.0, one.p_value * (len(comparisons) - rank)))
-        corrected[index] = Comparison(
-            one.first, one.second, one.difference, one.low, one.high, worst, one.runs
-        )
+        corrected[index] = replace(one, p_value=worst)
     return corrected
 
 
@@ -236,46 +228,31 @@ class Row:
 
 
 def _finite(value: Plain) -> Plain:
-    """JSON has no infinity; nothing promised is null."""
+    """JSON has no infinity; without a guarantee it is null."""
     return None if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
 
 def summarise(results: Results) -> list[Row]:
     """The rows of a results table, in the experiment's order."""
-    return [_row(series) for series in results.series()]
-
-
-def _row(series: Series) -> Row:
-    limits = band(series.final[:, None], positive=True)
-    spread = float(series.final.std(ddof=1)) if len(series.final) > 1 else 0.0
-    return Row(
-        facts=series.facts,
-        guarantee=series.guarantee,
-        noise=series.noise,
-        version=series.version,
-        runs=len(series.final),
-        mean=float(limits.mean[0]),
-        std=spread,
-        low=float(limits.low[0]),
-        high=float(limits.high[0]),
-        uniform=float(series.uniform[-1]),
-        seconds=series.seconds,
-        compile_seconds=series.compile_seconds,
-    )
-
-
-def _kept(entry: Entry) -> bool:
-    epsilon, delta = entry["guarantee"]["epsilon"], entry["guarantee"]["delta"]
-    return epsilon is not None and epsilon <= entry["epsilon"] and delta <= entry["delta"]
-
-
-def _told(entry: Entry) -> str:
-    """What printed constants deliver, or why nothing is promised: the last thing that was said."""
-    guarantee = entry["guarantee"]
-    if guarantee["epsilon"] is None:
-        return "; ".join(["but nothing is promised", *guarantee.get("assumptions", [])[-1:]])
-    said = "and" if _kept(entry) else "but"
-    return f"{said} deliver {pair_of(guarantee)} under replace-one"
+    rows = []
+    for series in results.series():
+        limits = band(series.final[:, None], positive=True)
+        row = Row(
+            facts=series.facts,
+            guarantee=series.guarantee,
+            noise=series.noise,
+            version=series.version,
+            runs=len(series.final),
+            mean=float(limits.mean[0]),
+            std=float(series.final.std(ddof=1)) if len(series.final) > 1 else 0.0,
+            low=float(limits.low[0]),
+            high=float(limits.high[0]),
+            uniform=float(series.uniform[-1]),
+            seconds=series.seconds,
+            compile_seconds=series.compile_seconds,
+        )
+        rows.append(row)
+    return rows
 
 
 def warnings_of(results: Results) -> list[str]:
@@ -284,9 +261,16 @@ def warnings_of(results: Results) -> list[str]:
     for entry in results.guarantees:
         guarantee = entry["guarantee"]
         if guarantee.get("claimed"):
+            epsilon, delta = guarantee["epsilon"], guarantee["delta"]
+            if epsilon is None:  # why: the last thing that was said
+                why = guarantee.get("assumptions", [])[-1:]
+                told = "; ".join(["but nothing is guaranteed", *why])
+            else:
+                kept = epsilon <= entry["epsilon"] and delta <= entry["delta"]
+                told = f"{'and' if kept else 'but'} deliver {pair_of(guarantee)} under replace-one"
             found[
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
-                f"{guarantee['claimed']} {_told(entry)}."
+                f"{guarantee['claimed']} {told}."
             ] = None
         if guarantee.get("simulated") and guarantee["notion"] != "none":
             found[
@@ -309,14 +293,15 @@ def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
         longest = max(s.facts["episodes"] for s in group)
         same = [s for s in group if s.facts["episodes"] == longest]
         if len(same) > 1:
-            pairs = functools.partial(_differ_in_trust, same)
-            answers.append((environment, verdicts(labels_of(same), [s.final for s in same], pairs)))
+            trusts = functools.partial(_differ_in_trust, same)
+            found = verdicts(labels_of(same), [s.final for s in same], trusts)
+            answers.append((environment, found))
     return answers
 
 
 def _differ_in_trust(series: Sequence[Series], first: int, second: int) -> bool:
     """True for two trust models of one learner and one epsilon; no privacy goes with all."""
     one, other = series[first].facts, series[second].facts
-    learner = one["label"] == other["label"]
     epsilons = {facts["epsilon"] for facts in (one, other) if facts["trust"] != "none"}
-    return learner and one["trust"] != other["trust"] and len(epsilons) == 1
+    same = one["label"] == other["label"] and len(epsilons) == 1
+    return same and one["trust"] != other["trust"]

@@ -10,8 +10,7 @@ import importlib
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -44,22 +43,6 @@ class Origin(TypedDict):
     learner: str
     environment: str
     mechanism: str
-
-
-def _fingerprint(things: Iterable[object]) -> str:
-    found = [_registry.logic(), *map(_registry.of_object, things)]
-    return "-".join(dict.fromkeys(found))
-
-
-def _environment_source(name: str) -> str:
-    """The code of an environment and of what stands behind it, or the content of a model's file."""
-    path = Path(name)
-    if path.suffix == ".npz" and path.is_file():
-        return _registry.of_file(path)
-    build = get_environment(name).build
-    behind = creator(name) if is_gymnasium_id(name) else None
-    parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
-    return "-".join(dict.fromkeys(map(_registry.of_object, parts)))
 
 
 @dataclass(frozen=True)
@@ -101,11 +84,24 @@ class Cell:
             for mechanism in mechanism_registry.everything()
             if (mechanism.trust, mechanism.name) == (self.trust_name, asked) and not mechanism.ours
         ]
+        name, path = self.environment.name, Path(self.environment.name)
+        if path.suffix == ".npz" and path.is_file():
+            environment = _registry.of_file(path)
+        else:
+            build = get_environment(name).build
+            behind = creator(name) if is_gymnasium_id(name) else None
+            parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
+            environment = "-".join(dict.fromkeys(map(_registry.of_object, parts)))
+
+        def ours_and(things: Iterable[object]) -> str:
+            found = [_registry.logic(), *map(_registry.of_object, things)]
+            return "-".join(dict.fromkeys(found))
+
         return {
             "version": discreet.__version__,
-            "learner": _fingerprint([spec.make or spec.run]),
-            "environment": _environment_source(self.environment.name),
-            "mechanism": _fingerprint(chosen),
+            "learner": ours_and([spec.make or spec.run]),
+            "environment": environment,
+            "mechanism": ours_and(chosen),
         }
 
 
@@ -138,9 +134,9 @@ class GuaranteeDict(TypedDict):
 class Record(TypedDict):
     """What one finished run leaves, stated by the run itself and never computed again.
 
-    ``version`` is the discreet that made it, ``source`` the fingerprints of the learner's, the
-    environment's and the mechanism's code; ``mechanism``, ``noise`` (standard deviation on one
-    counter of each statistic) and ``settings`` are as the run resolved them.
+    ``source`` has the fingerprints of the code; ``mechanism``, ``noise`` (standard deviation on one
+    counter of each statistic) and ``settings`` are as the run resolved them; ``signal`` has the
+    expected visits of each (h, s, a) if all users followed the optimal policy, largest first.
     """
 
     version: str
@@ -174,13 +170,21 @@ def expand(experiment: Experiment) -> list[Cell]:
         UnsupportedError: a learner names a trust model it cannot use, or nothing is left to run.
     """
     _registry.import_modules(experiment.imports)
+    for learner in experiment.learners:
+        supported = get_learner(learner.name).trusts
+        for name in learner.trusts:
+            if name not in supported:
+                raise UnsupportedError(
+                    f"Learner {learner.name!r} cannot run under {name!r}; it supports "
+                    f"{', '.join(supported)}."
+                )
     cells = [
         Cell(environment, learner, trust, episodes, experiment.seed, experiment.imports)
         for environment in experiment.environments
         for learner in experiment.learners
         if not learner.environments or environment.title in learner.environments
         for spec in learner.trust_rows(experiment.trusts)
-        if _uses(learner, spec.model)
+        if spec.model in (learner.trusts or get_learner(learner.name).trusts)
         for trust in spec.models()
         for episodes in experiment.episodes
         if not learner.max_episodes or episodes <= learner.max_episodes
@@ -190,17 +194,6 @@ def expand(experiment: Experiment) -> list[Cell]:
             f"Experiment {experiment.name!r} has nothing to run: no learner fits its trust models."
         )
     return cells
-
-
-def _uses(learner: LearnerRow, model: str) -> bool:
-    supported = get_learner(learner.name).trusts
-    wrong = [name for name in learner.trusts if name not in supported]
-    if wrong:
-        raise UnsupportedError(
-            f"Learner {learner.name!r} cannot run under {wrong[0]!r}; it supports "
-            f"{', '.join(supported)}."
-        )
-    return model in (learner.trusts or supported)
 
 
 def tasks_of(experiment: Experiment) -> list[Task]:
@@ -216,28 +209,22 @@ def execute(task: Task) -> Outcome:
     start = time.perf_counter()
     compiling: list[float] = []
     try:
-        with warnings.catch_warnings(), _compile_time(task.cell, compiling):
+        from numba.core import event
+
+        _registry.import_modules(task.cell.imports)
+        get_learner(task.cell.learner.name)  # its modules are loaded before the clock starts,
+        for module in _LOADED:  # and so is what all learners use
+            importlib.import_module(module)
+        timer = event.install_timer("numba:compiler_lock", compiling.append)
+        with warnings.catch_warnings(), timer:
             warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
             start = time.perf_counter()
             record = _run(task)
     except Exception as error:  # a learner's bug must not take the others down
         return Outcome(task, time.perf_counter() - start, error=sentence_of(error))
-    compiled = sum(compiling)
+    compiled = sum(compiling)  # or read from the cache on disk
     seconds = time.perf_counter() - start - compiled
     return Outcome(task, seconds, record, compile_seconds=compiled)
-
-
-@contextmanager
-def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
-    """Collects the seconds in which kernels were compiled, or read from the cache on disk."""
-    from numba.core import event
-
-    _registry.import_modules(cell.imports)
-    get_learner(cell.learner.name)  # its modules are loaded before the clock starts,
-    for module in _LOADED:  # and so is what all learners use
-        importlib.import_module(module)
-    with event.install_timer("numba:compiler_lock", found.append):
-        yield
 
 
 def lost(task: Task, reason: str) -> Outcome:
@@ -247,6 +234,8 @@ def lost(task: Task, reason: str) -> Outcome:
 
 def _run(task: Task) -> Record:
     from discreet.learners.learn import learn
+    from discreet.mdp.planning import evaluate, occupancy, plan
+    from discreet.mdp.policies import uniform_policy
 
     cell, trust = task.cell, task.cell.trust
     mdp = build_environment(cell.environment, cell.seed, task.run)
@@ -256,11 +245,12 @@ def _run(task: Task) -> Record:
         what["paper"] = cell.learner.paper
     what |= cell.learner.settings
     result = learn(mdp, episodes=cell.episodes, seed=cell.seed, run=task.run, **what)
-    return _record(task, mdp, result)
-
-
-def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
-    cell = task.cell
+    best = plan(mdp)
+    gap = result.extras.get("uniform_regret_per_episode")  # adversarial learners know it themselves
+    if gap is None:
+        gap = best.value - evaluate(mdp, uniform_policy(mdp.shape))
+    visits = occupancy(mdp, best.policy).ravel() * cell.episodes
+    signal = sorted((float(v) for v in visits if v >= 1e-6), reverse=True)
     return {
         "version": discreet.__version__,
         "source": cell.origin,
@@ -270,21 +260,10 @@ def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
         "guarantee": cast(GuaranteeDict, result.guarantee.to_dict()),
         "episodes": result.regret.episodes.tolist(),
         "regret": result.regret.values.tolist(),
-        "uniform_regret_per_episode": _uniform_gap(mdp, result),
-        "signal": _signal(mdp, cell.episodes),
+        "uniform_regret_per_episode": float(gap),
+        "signal": signal[:_SIGNAL_LIMIT],
         "policy": _small_policy(task, mdp, result),
     }
-
-
-def _uniform_gap(mdp: "TabularMDP", result: "Result") -> float:
-    """Regret of playing at random, per episode; adversarial learners know it themselves."""
-    from discreet.mdp.planning import evaluate, plan
-    from discreet.mdp.policies import uniform_policy
-
-    known = result.extras.get("uniform_regret_per_episode")
-    if known is not None:
-        return float(known)
-    return plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
 
 
 def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[int]] | None:
@@ -308,15 +287,6 @@ def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[
         actions = np.take_along_axis(original, actions[..., None], axis=-1)[..., 0]
     kept: list[list[int]] = actions.tolist()
     return kept
-
-
-def _signal(mdp: "TabularMDP", episodes: int) -> list[float]:
-    """Expected visits of each (h, s, a) if all users followed the optimal policy, largest first."""
-    from discreet.mdp.planning import occupancy, plan
-
-    visits = occupancy(mdp, plan(mdp).policy).ravel() * episodes
-    ranked = sorted((float(v) for v in visits if v >= 1e-6), reverse=True)
-    return ranked[:_SIGNAL_LIMIT]
 
 
 def build_environment(spec: EnvironmentRow, seed: int, run: int) -> "TabularMDP":

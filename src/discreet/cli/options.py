@@ -2,9 +2,10 @@
 
 import ast
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -39,13 +40,10 @@ def whole(text: str | int, option: str) -> int:
     return int(number)
 
 
-def _users(text: str | int) -> int:
-    return whole(text, "--users")
-
-
 def users_option(description: str) -> Any:
     """``--users``, which takes 20000 and 1e6 alike."""
-    return typer.Option(help=description, parser=_users, metavar="<int>")
+    parser = functools.partial(whole, option="--users")
+    return typer.Option(help=description, parser=parser, metavar="<int>")
 
 
 def importing(command: Callable[..., None]) -> Callable[..., None]:
@@ -93,7 +91,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in given.items():
         if name in groups:
             types = get_type_hints(groups[name], include_extras=True)
-            flat += [_parameter(field, types[field.name]) for field in fields(groups[name])]
+            for field in fields(groups[name]):
+                usual = Parameter.empty if field.default is MISSING else field.default
+                own = {"default": usual, "annotation": types[field.name]}
+                flat.append(Parameter(field.name, Parameter.KEYWORD_ONLY, **own))
         else:
             kind = hints.get(name, Parameter.empty)
             flat.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
@@ -110,14 +111,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _parameter(field: "Field[object]", annotation: object) -> Parameter:
-    default = Parameter.empty if field.default is MISSING else field.default
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
 @dataclass(frozen=True)
 class GuaranteeOptions:
-    """Options on what is promised, and to whom."""
+    """Options on the guarantee, and to whom it is given."""
 
     epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
     delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
@@ -176,7 +172,6 @@ class Release:
 
     @property
     def shape(self) -> "Shape":
-        """The problem's size."""
         from discreet.mdp.shape import Shape
 
         return Shape(states=self.states, actions=self.actions, horizon=self.horizon)
@@ -238,40 +233,19 @@ def parse_settings(texts: Iterable[str]) -> "dict[str, Plain]":
 Names = Callable[[str], list[str]]
 
 
-def experiments(incomplete: str) -> list[str]:
-    """Shipped experiments that begin so."""
-    from discreet.lab.spec import experiment_names
+def _completed(module: str, known: str, **options: bool) -> Names:
+    """Those of a module that begin as typed; it is loaded when a shell asks."""
 
-    return _beginning(incomplete, experiment_names())
+    def complete(incomplete: str) -> list[str]:
+        names = getattr(importlib.import_module(module), known)
+        found = names(**options) if callable(names) else names
+        return [name for name in found if name.lower().startswith(incomplete.lower())]
 
-
-def learners(incomplete: str) -> list[str]:
-    """Learners that begin so."""
-    from discreet.learners.registry import learner_names
-
-    return _beginning(incomplete, learner_names())
+    return complete
 
 
-def environments(incomplete: str) -> list[str]:
-    """Environments that begin so."""
-    from discreet.mdp.environments.registry import environment_names
-
-    return _beginning(incomplete, environment_names(optional=True))
-
-
-def trusts(incomplete: str) -> list[str]:
-    """Trust models that begin so."""
-    from discreet.privacy.trust import TRUST_MODELS
-
-    return _beginning(incomplete, list(TRUST_MODELS))
-
-
-def papers(incomplete: str) -> list[str]:
-    """Presets of papers that begin so."""
-    from discreet.papers.presets import preset_names
-
-    return _beginning(incomplete, preset_names())
-
-
-def _beginning(incomplete: str, names: list[str]) -> list[str]:
-    return [name for name in names if name.lower().startswith(incomplete.lower())]
+experiments = _completed("discreet.lab.spec", "experiment_names")
+learners = _completed("discreet.learners.registry", "learner_names")
+environments = _completed("discreet.mdp.environments.registry", "environment_names", optional=True)
+trusts = _completed("discreet.privacy.trust", "TRUST_MODELS")
+papers = _completed("discreet.papers.presets", "preset_names")

@@ -1,0 +1,24 @@
+"""All that is registered, for tests that go through it, and what ends with a test."""
+
+from discreet.learners import registry as learners
+from discreet.learners.registry import get_learner, learner_names
+from discreet.mdp.environments import registry as environments
+from discreet.privacy.mechanisms import registry as mechanisms
+
+
+def forget_afterwards(monkeypatch):
+    """What a test registers from now on ends with it."""
+    for registry, name in (
+        (learners, "_REGISTERED"),
+        (environments, "_REGISTERED"),
+        (mechanisms, "_MECHANISMS"),
+    ):
+        monkeypatch.setattr(registry, name, getattr(registry, name).copy())
+
+
+def learners_and_trusts(schedule):
+    """Every learner of a schedule with the name of every trust model it can use."""
+    specs = [get_learner(name) for name in learner_names()]
+    return [
+        (spec.name, trust) for spec in specs if spec.schedule == schedule for trust in spec.trusts
+    ]
