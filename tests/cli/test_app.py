@@ -9,8 +9,9 @@ import pytest
 import typer
 
 from discreet.cli import app as cli
-from discreet.cli import calibrate, run
+from discreet.cli import run
 from discreet.errors import InvalidInputError
+from discreet.privacy import costs
 
 
 def test_no_arguments_show_the_help(discreet):
@@ -197,7 +198,7 @@ def place(tmp_path, monkeypatch):
 def test_the_second_time_nothing_is_computed(discreet, place, monkeypatch):
     first = discreet(*WORDS)
     assert first[0] == 0
-    monkeypatch.setattr(calibrate, "_cost", lambda *a, **k: pytest.fail("computed again"))
+    monkeypatch.setattr(costs, "calibrate", lambda *a, **k: pytest.fail("computed again"))
     assert discreet(*WORDS) == first
     assert len(list(place.iterdir())) == 1
 

@@ -1792,8 +1792,8 @@ _CLASSES = (
     Mutant(
         "certificate-for-another-design",
         "a certificate is verified whatever the design says",
-        "            verifier.compare(data, _wanted(*asked, data",
-        "            (data, _wanted(*asked, data",
+        "            verifier.compare(data, claim_of(mechanism, users=users or stated",
+        "            (data, claim_of(mechanism, users=users or stated",
         ("test_a_certificate_for_another_design_is_refused",),
     ),
     Mutant(
@@ -2173,7 +2173,7 @@ _LAB = (
     Mutant(
         "results-of-an-edited-mechanism",
         "runs of a mechanism that was edited since are shown as those of the present one",
-        '"mechanism": _fingerprint(chosen),',
+        '"mechanism": ours_and(chosen),',
         '"mechanism": "",',
         ("test_an_edited_mechanism_of_another_package_reuses_nothing",),
     ),
