@@ -156,20 +156,12 @@ def test_breakpoints_are_the_nearest_in_their_direction():
     weights = np.array([1.0, 2.0])
     lower, upper = np.array([0.1, 0.2]).reshape(1, 2, 1), np.array([0.6, 0.8]).reshape(1, 2, 1)
     # entries leave their bounds at t = 0.1 and 0.1, and meet the upper ones at 0.6 and 0.4
-    up = kernels._next_breakpoint(0, weights, lower, upper, 0, 2, 0.3, True)
-    down = kernels._next_breakpoint(0, weights, lower, upper, 0, 2, 0.3, False)
+    up = kernels.next_breakpoint(0, weights, lower, upper, 0, 2, 0.3, True)
+    down = kernels.next_breakpoint(0, weights, lower, upper, 0, 2, 0.3, False)
     assert up == pytest.approx(0.4, rel=1e-9)
     assert up > 0.4
     assert down == pytest.approx(0.1, rel=1e-9)
     assert down < 0.1
-
-
-def test_the_marginal_entry_is_where_the_mass_runs_out():
-    lower = np.array([0.1, 0.1, 0.1]).reshape(1, 3, 1)
-    upper = np.array([0.5, 0.5, 0.9]).reshape(1, 3, 1)
-    for order, entry in (([0, 1, 2], 1), ([2, 0, 1], 2), ([1, 2, 0], 2)):
-        found = kernels.marginal_entry(0, np.array(order), lower, upper, 0, 3)
-        assert found == entry
 
 
 WIDTHS = (1, 3, 4, 2, 1)

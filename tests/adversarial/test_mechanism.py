@@ -13,7 +13,6 @@ from discreet.adversarial.mechanism import (
     LayeredSize,
     calibrate_layered,
     loss_sensitivity,
-    printed_epsilon,
 )
 from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
@@ -101,19 +100,28 @@ def reports(size, feedback, centred):
 def test_no_two_users_can_be_told_apart_by_more_than_epsilon(trust, feedback, centred):
     """Laplace noise: the sum of |change|/scale over all released numbers, over all pairs."""
     size = LayeredSize((1, 2, 1) if feedback == "full" else (1, 3, 1), 2)
-    plan = calibrate_layered(
+    mechanism = calibrate_layered(
         trust, size, 1000, feedback=feedback, centred_losses=bool(centred), loss_share=0.5
     )
     users = np.array(list(reports(size, feedback, bool(centred))))
     levels = tree_levels(1000) if isinstance(trust, Central) else 1
-    per_count = per_loss = levels / plan.noise.distribution.scale
+    per_count = per_loss = levels / mechanism.noise.distribution.scale
     if feedback == "bandit":
-        per_loss = LOSS_UNITS / plan.loss_law.scale
+        per_loss = LOSS_UNITS / mechanism.loss_noise.scale
     counts = 2 * math.prod(size.padded)
     weight = np.full(users.shape[1], per_loss / LOSS_UNITS)
     weight[:counts] = per_count
     spent = max((np.abs(users - user) @ weight).max() for user in users)
     assert spent == pytest.approx(1.0, rel=1e-9)
+
+
+def printed_epsilon(size, epsilon, feedback, episodes=None):
+    """Noise for 3H on every counter and loss (local), for 3H·log2(K) on every node (central)."""
+    losses = size.pairs if feedback == "full" else 2 * size.horizon
+    levels = 1.0 if episodes is None else tree_levels(episodes) / math.log2(episodes)
+    cumulative = 4 * size.horizon + (losses if feedback == "full" else 0)
+    once = losses if feedback == "bandit" else 0
+    return epsilon * (cumulative * levels + once) / (3 * size.horizon)
 
 
 @pytest.mark.core
@@ -131,11 +139,11 @@ def test_golden_values_of_the_printed_constants():
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_printed_constants_say_what_they_deliver(trust, feedback):
     with pytest.warns(UserWarning, match="deliver epsilon"):
-        plan = calibrate_layered(trust, SIZE, 20_000, feedback=feedback)
+        mechanism = calibrate_layered(trust, SIZE, 20_000, feedback=feedback)
     episodes = 20_000 if isinstance(trust, Central) else None
     expected = printed_epsilon(SIZE, 1.0, feedback, episodes=episodes)
-    assert plan.guarantee.epsilon == pytest.approx(expected)
-    assert plan.guarantee.claimed is not None
+    assert mechanism.guarantee.epsilon == pytest.approx(expected)
+    assert mechanism.guarantee.claimed is not None
 
 
 @pytest.mark.parametrize("calibration", ["exact", "paper-004"])
@@ -147,7 +155,7 @@ def test_the_central_privatizer_of_004_pads_the_losses_alone(calibration):
         warnings.simplefilter("ignore", DiscreetWarning)
         plain = calibrate_layered(trust, SIZE, 1000, **options)
         padded = calibrate_layered(trust, SIZE, 1000, padded_losses=True, **options)
-    counts, losses = padded.streams()
+    counts, losses = padded.vectors()
     assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
     assert losses.noise.distribution.scale == pytest.approx(
         LOSS_UNITS * counts.noise.distribution.scale
@@ -175,15 +183,15 @@ def test_padding_the_losses_alone_needs_a_laplace_tree_that_carries_them():
 
 def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
     trust = Central(1.0, mechanism="tree-laplace")
-    plan = calibrate_layered(trust, SIZE, 64, feedback="full", padded_losses=True)
+    mechanism = calibrate_layered(trust, SIZE, 64, feedback="full", padded_losses=True)
     drawn = []
     for seed in range(60):
-        noise = plan.open(SimulationSampler(np.random.default_rng(seed)))
+        noise = mechanism.open(SimulationSampler(np.random.default_rng(seed)))
         transitions, _, losses = noise.block(64)
         real, cells = SIZE.real_pairs, SIZE.real_triples
         drawn.append((losses[:, real].std(axis=1), transitions[:, cells].std(axis=1)))
     losses, counts = (np.mean([d[i] for d in drawn], axis=0) for i in (0, 1))
-    node = math.sqrt(plan.noise.distribution.variance)
+    node = math.sqrt(mechanism.noise.distribution.variance)
     assert losses[31] / node == pytest.approx(math.sqrt(6), rel=0.1)  # one node, five paddings
     assert counts[31] / node == pytest.approx(1.0, rel=0.1)
 
@@ -191,43 +199,47 @@ def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
 def test_the_tail_of_laplace_losses_is_the_printed_one():
     """004, Lemma 5.1: E' = 3H/eps·ln(iota); a Chernoff bound is wider, other noise has no other."""
     with pytest.warns(UserWarning, match="deliver epsilon"):
-        plan = calibrate_layered(Local(1.0, calibration="paper-004"), SIZE, 500, feedback="bandit")
-    assert plan.loss_tail(1e-6) == pytest.approx(3 * SIZE.horizon * math.log(1e6))
-    assert plan.loss_tail(1e-6) < plan.loss_bound(1e-6)
+        mechanism = calibrate_layered(
+            Local(1.0, calibration="paper-004"), SIZE, 500, feedback="bandit"
+        )
+    assert mechanism.loss_bound(1e-6, printed=True) == pytest.approx(
+        3 * SIZE.horizon * math.log(1e6)
+    )
+    assert mechanism.loss_bound(1e-6, printed=True) < mechanism.loss_bound(1e-6)
     gaussian = calibrate_layered(Central(1.0, 1e-6), SIZE, 500, feedback="bandit")
-    assert gaussian.loss_tail(1e-6) == gaussian.loss_bound(1e-6)
+    assert gaussian.loss_bound(1e-6, printed=True) == gaussian.loss_bound(1e-6)
     quiet = calibrate_layered(NoPrivacy(), SIZE, 500, feedback="bandit")
-    assert quiet.loss_tail(1e-6) == 0.0
+    assert quiet.loss_bound(1e-6, printed=True) == 0.0
 
 
 def test_exact_laplace_spends_exactly_epsilon():
-    plan = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="full")
-    assert plan.noise.distribution.scale == pytest.approx((24 + 42) * tree_levels(20_000))
+    mechanism = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="full")
+    assert mechanism.noise.distribution.scale == pytest.approx((24 + 42) * tree_levels(20_000))
     bandit = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="bandit")
     counts = 24 * tree_levels(20_000) / bandit.noise.distribution.scale
-    losses = 12 * LOSS_UNITS / bandit.loss_law.scale
+    losses = 12 * LOSS_UNITS / bandit.loss_noise.scale
     assert counts + losses == pytest.approx(1.0)
     local = calibrate_layered(Local(2.0), SIZE, 20_000, feedback="bandit")
     assert (
-        24 / local.noise.distribution.scale + 12 * LOSS_UNITS / local.loss_law.scale
+        24 / local.noise.distribution.scale + 12 * LOSS_UNITS / local.loss_noise.scale
         == pytest.approx(2.0)
     )
 
 
-@pytest.mark.parametrize("mechanism", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
-def test_gaussian_noise_composes_to_the_promise(mechanism):
-    trust = Central(1.0, 1e-6, mechanism=mechanism)
-    plan = calibrate_layered(trust, SIZE, 20_000, feedback="bandit")
-    if mechanism == "toeplitz":
-        counts = 24 / plan.noise.sigma**2
-    elif mechanism == "tree-gaussian":
-        counts = 24 * tree_levels(20_000) / plan.noise.distribution.sigma**2
+@pytest.mark.parametrize("name", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
+def test_gaussian_noise_composes_to_the_guarantee(name):
+    trust = Central(1.0, 1e-6, mechanism=name)
+    mechanism = calibrate_layered(trust, SIZE, 20_000, feedback="bandit")
+    if name == "toeplitz":
+        counts = 24 / mechanism.noise.sigma**2
+    elif name == "tree-gaussian":
+        counts = 24 * tree_levels(20_000) / mechanism.noise.distribution.sigma**2
     else:
-        counts = 24 * plan.noise.on_grid().ratio ** 2
-    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / plan.loss_law.sigma) ** 2)
+        counts = 24 * mechanism.noise.on_grid().ratio ** 2
+    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / mechanism.loss_noise.sigma) ** 2)
     delta = gaussian_delta(1.0, ratio, 1.0)
     assert 0.95e-6 < delta <= 1e-6 * (1 + 1e-6)
-    assert plan.guarantee.epsilon == 1.0
+    assert mechanism.guarantee.epsilon == 1.0
 
 
 @pytest.mark.parametrize(
@@ -243,23 +255,23 @@ def test_gaussian_noise_composes_to_the_promise(mechanism):
     ],
 )
 def test_losses_in_units_carry_the_same_noise(trust):
-    plan = calibrate_layered(trust, SIZE, 1000, feedback="full")
-    units = in_loss_units(plan.noise)
+    mechanism = calibrate_layered(trust, SIZE, 1000, feedback="full")
+    units = in_loss_units(mechanism.noise)
     for episode in (1, 7, 1000):
-        wanted = plan.noise.variance(episode) * LOSS_UNITS**2
+        wanted = mechanism.noise.variance(episode) * LOSS_UNITS**2
         assert units.variance(episode) == pytest.approx(wanted, rel=2e-3)
 
 
 def test_noise_blocks_have_the_stated_spread_and_leave_padding_alone():
-    plan = calibrate_layered(Central(1.0, 1e-6), SIZE, 2000, feedback="full")
-    stream = plan.open(SimulationSampler(np.random.default_rng(0)))
+    mechanism = calibrate_layered(Central(1.0, 1e-6), SIZE, 2000, feedback="full")
+    stream = mechanism.open(SimulationSampler(np.random.default_rng(0)))
     transitions, visits, losses = (
         np.concatenate(parts) for parts in zip(*(stream.block(n) for n in (700, 1300)), strict=True)
     )
     assert transitions.shape == (2000, 6, 4, 2, 4)
     assert not transitions[:, 0, 1:].any() and not losses[:, 0, 1:].any()
     assert not transitions[:, 5, :, :, 1:].any()
-    std = math.sqrt(plan.noise.variance(2000))
+    std = math.sqrt(mechanism.noise.variance(2000))
     for values in (transitions[-1], visits[-1], losses[-1]):
         present = values[values != 0]
         # chi-square with at least 40 degrees of freedom: a factor 2 has probability < 1e-6
@@ -271,12 +283,12 @@ def test_noise_blocks_have_the_stated_spread_and_leave_padding_alone():
 def test_observed_losses_carry_fresh_noise_of_the_stated_size(trust, centred):
     """One draw per episode and pair, none of them shared over time or over pairs."""
     options = {"feedback": "bandit", "centred_losses": centred}
-    plan = calibrate_layered(trust, SIZE, 400, **options)
-    _, _, losses = plan.open(SimulationSampler(np.random.default_rng(1))).block(400)
+    mechanism = calibrate_layered(trust, SIZE, 400, **options)
+    _, _, losses = mechanism.open(SimulationSampler(np.random.default_rng(1))).block(400)
     pairs = losses.reshape(400, -1)
     pairs = pairs[:, pairs.any(axis=0)]
     assert pairs.shape[1] == SIZE.pairs
-    assert pairs.std() == pytest.approx(plan.loss_std, rel=0.1)
+    assert pairs.std() == pytest.approx(mechanism.loss_std, rel=0.1)
     over_time = (pairs[1:] * pairs[:-1]).mean() / pairs.var()
     across = np.abs(np.corrcoef(pairs.T) - np.eye(pairs.shape[1])).max()
     assert abs(over_time) < 0.1
@@ -290,16 +302,18 @@ def test_public_losses_protect_trajectories_only():
     _, _, losses = public.open(SimulationSampler(np.random.default_rng(0))).block(10)
     assert not losses.any()
     bandit = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", public_losses=True)
-    assert bandit.loss_law is None and bandit.loss_std == 0 and bandit.loss_bound(0.1) == 0
+    assert bandit.loss_noise is None and bandit.loss_std == 0 and bandit.loss_bound(0.1) == 0
 
 
 @pytest.mark.core
 def test_no_privacy_is_silent():
     size = LayeredSize.of(LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6)))
     assert size == SIZE and size.pairs == 42
-    plan = calibrate_layered(NoPrivacy(), size, 100, feedback="full")
-    assert not plan.error_bounds(0.01, np.arange(1, 4)).any() and not plan.rounds_losses
-    assert not any(a.any() for a in plan.open(SimulationSampler(np.random.default_rng(0))).block(5))
+    mechanism = calibrate_layered(NoPrivacy(), size, 100, feedback="full")
+    assert not mechanism.error_bounds(0.01, np.arange(1, 4)).any() and not mechanism.rounds_losses
+    assert not any(
+        a.any() for a in mechanism.open(SimulationSampler(np.random.default_rng(0))).block(5)
+    )
 
 
 def test_mechanisms_without_additive_noise_are_refused():
@@ -309,15 +323,15 @@ def test_mechanisms_without_additive_noise_are_refused():
 
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_any_share_of_the_budget_spends_all_of_it(share):
-    plan = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", loss_share=share)
-    spent = 24 / plan.noise.distribution.scale + 12 * LOSS_UNITS / plan.loss_law.scale
+    mechanism = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", loss_share=share)
+    spent = 24 / mechanism.noise.distribution.scale + 12 * LOSS_UNITS / mechanism.loss_noise.scale
     assert 1 - 0.05 < spent <= 1 + 1e-9
     gaussian = calibrate_layered(
         Central(1.0, 1e-6), SIZE, 1000, feedback="bandit", loss_share=share
     )
     noise = gaussian.noise
     counts = 24 / noise.sigma**2
-    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / gaussian.loss_law.sigma) ** 2)
+    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / gaussian.loss_noise.sigma) ** 2)
     assert gaussian_delta(1.0, ratio, 1.0) <= 1e-6 * (1 + 1e-6)
 
 
@@ -339,7 +353,7 @@ NEIGHBOURS = [
 @pytest.mark.parametrize(("horizon", "epsilon", "delta"), REFUTED + NEIGHBOURS)
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedback):
-    """Taken for one Gaussian release, the first five (bandit) break their promise by up to 7%."""
+    """Taken for one Gaussian release, the first five (bandit) break their guarantee by up to 7%."""
     pytest.importorskip("flint")
     from discreet.privacy.certificates.distributions import (
         Layers,
@@ -349,12 +363,12 @@ def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedb
 
     size = steps_of(horizon)
     trust = Local(epsilon, delta, mechanism="gaussian")
-    plan = calibrate_layered(trust, size, 100, feedback=feedback)
-    sigma = plan.noise.distribution.sigma
+    mechanism = calibrate_layered(trust, size, 100, feedback=feedback)
+    sigma = mechanism.noise.distribution.sigma
     moved = Layers(
         count_sigma=sigma,
         counts=4 * horizon,
-        loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
+        loss_sigma=mechanism.loss_noise.sigma if mechanism.loss_noise else sigma * LOSS_UNITS,
         loss_shift=LOSS_UNITS,
         losses=2 * horizon if feedback == "bandit" else size.pairs,
     )
@@ -369,12 +383,12 @@ def test_trees_with_losses_are_certified(feedback):
     from discreet.privacy.certificates.distributions import Layers, layered_delta
 
     trust = Central(40.0, 1e-6, mechanism="tree-gaussian")
-    plan = calibrate_layered(trust, steps_of(1), 4, feedback=feedback)
-    levels, sigma = tree_levels(4), plan.noise.distribution.sigma
+    mechanism = calibrate_layered(trust, steps_of(1), 4, feedback=feedback)
+    levels, sigma = tree_levels(4), mechanism.noise.distribution.sigma
     moved = Layers(
         count_sigma=sigma,
         counts=4 * levels,
-        loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
+        loss_sigma=mechanism.loss_noise.sigma if mechanism.loss_noise else sigma * LOSS_UNITS,
         loss_shift=LOSS_UNITS,
         losses=2 if feedback == "bandit" else 2 * levels,
     )
@@ -385,11 +399,11 @@ def test_trees_with_losses_are_certified(feedback):
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_toeplitz_with_losses_keeps_its_promise(epsilon, feedback):
     """Once more from the definition: continuous noise, the grid's cost, the losses' slack."""
-    plan = calibrate_layered(Central(epsilon, 1e-6), SIZE, 1000, feedback=feedback)
-    noise, squares, slack, cells = plan.noise, 24 / plan.noise.sigma**2, 0.0, 24
-    if plan.loss_law:
-        squares += 12 * (LOSS_UNITS / plan.loss_law.sigma) ** 2
-        slack = 12 * LOSS_UNITS / plan.loss_law.sigma**2
+    mechanism = calibrate_layered(Central(epsilon, 1e-6), SIZE, 1000, feedback=feedback)
+    noise, squares, slack, cells = mechanism.noise, 24 / mechanism.noise.sigma**2, 0.0, 24
+    if mechanism.loss_noise:
+        squares += 12 * (LOSS_UNITS / mechanism.loss_noise.sigma) ** 2
+        slack = 12 * LOSS_UNITS / mechanism.loss_noise.sigma**2
     else:
         finer = in_loss_units(noise)
         assert finer.sigma == pytest.approx(LOSS_UNITS * noise.sigma, rel=1e-12)
@@ -408,7 +422,7 @@ def test_noise_that_nothing_is_known_about_is_refused():
     bounded = IndependentNoise(episodes=10, distribution=Bounded(50))
     with pytest.raises(UnsupportedError, match="has no scale"):
         in_loss_units(bounded)
-    shares = Shares(counts=4, losses=2, stream=6, once=6.0)
+    shares = Shares(counts=4, losses=2, units=6, once=6.0)
     with pytest.raises(UnsupportedError, match="bounded"):
         together(bounded, Local(1.0), shares)
 
@@ -429,16 +443,16 @@ def test_noise_that_nothing_is_known_about_is_refused():
 
 def test_pure_epsilons_add_up_exactly():
     for epsilon, share in itertools.product((0.1, 0.7, 1, 3), (0.2, 1 / 3, 0.8)):
-        plan = calibrate_layered(Local(epsilon), SIZE, 10, feedback="bandit", loss_share=share)
-        spent = Fraction(24) / Fraction(plan.noise.distribution.scale)
-        spent += Fraction(12 * LOSS_UNITS) / Fraction(plan.loss_law.scale)
+        mechanism = calibrate_layered(Local(epsilon), SIZE, 10, feedback="bandit", loss_share=share)
+        spent = Fraction(24) / Fraction(mechanism.noise.distribution.scale)
+        spent += Fraction(12 * LOSS_UNITS) / Fraction(mechanism.loss_noise.scale)
         assert spent <= min(Fraction(str(epsilon)), Fraction(epsilon))
         assert spent > Fraction(epsilon) * (1 - Fraction(1, 10**12))
 
 
 def test_streamed_losses_lie_on_a_grid_that_adds_exactly():
-    plan = calibrate_layered(Central(1.0, 1e-6), SIZE, 50, feedback="full")
-    _, _, losses = plan.open(SimulationSampler(np.random.default_rng(0))).block(50)
+    mechanism = calibrate_layered(Central(1.0, 1e-6), SIZE, 50, feedback="full")
+    _, _, losses = mechanism.open(SimulationSampler(np.random.default_rng(0))).block(50)
     for total in (3 / 1024, 1e6 + 5 / 1024):
         assert np.array_equal((losses + total) - total, losses)
 

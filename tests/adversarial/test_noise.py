@@ -1,10 +1,10 @@
-"""Losses beside counts: unknown noise is refused, units are finer, promises hold for both."""
+"""Losses beside counts: unknown noise is refused, units are finer, guarantees hold for both."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.adversarial.noise import LOSS_UNITS, Shares, _least_factor, in_loss_units
+from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, least_factor
 from discreet.adversarial.noise import together as both
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.mechanisms.noise import (
@@ -22,8 +22,8 @@ from discreet.privacy.trust import Central, Local
 COUNTS, LOSSES, EPISODES = 12, 6, 16
 
 
-def independent(law):
-    return IndependentNoise(episodes=EPISODES, distribution=law)
+def independent(distribution):
+    return IndependentNoise(episodes=EPISODES, distribution=distribution)
 
 
 @pytest.mark.parametrize("noise", [independent(Laplace(3.0)), independent(Gaussian(3.0))])
@@ -53,10 +53,12 @@ def test_noise_that_nothing_is_known_about_is_refused():
 @pytest.mark.parametrize("once", [0.0, 18.0])
 def test_pure_noise_spends_exactly_the_promise(once):
     trust, levels = Central(1), tree_levels(EPISODES)
-    stream = COUNTS + LOSSES if once == 0 else 2 * COUNTS
-    law = Laplace(float(stream * levels))
+    units = COUNTS + LOSSES if once == 0 else 2 * COUNTS
+    distribution = Laplace(float(units * levels))
     noise, losses = both(
-        TreeNoise(episodes=EPISODES, distribution=law), trust, Shares(COUNTS, LOSSES, stream, once)
+        TreeNoise(episodes=EPISODES, distribution=distribution),
+        trust,
+        Shares(COUNTS, LOSSES, units, once),
     )
     spent = COUNTS * levels / noise.distribution.scale
     if once == 0:
@@ -85,15 +87,15 @@ def test_gaussian_noise_is_raised_until_both_fit():
 
 
 @given(st.floats(1.0, 9.0))
-def test_the_least_factor_is_least_and_enough(needed):
-    found = _least_factor(lambda factor: factor >= needed)
+def test_theleast_factor_is_least_and_enough(needed):
+    found = least_factor(lambda factor: factor >= needed)
     assert needed <= found <= needed + 2e-6
 
 
 def test_a_factor_that_never_suffices_is_said():
     with pytest.raises(CalibrationError, match="use a smaller epsilon"):
-        _least_factor(lambda _: False)
+        least_factor(lambda _: False)
 
 
-def test_shares_know_whether_losses_are_streamed():
-    assert Shares(1, 1, 2, 0.0).streamed and not Shares(1, 1, 2, 3.0).streamed
+def test_shares_know_whether_losses_are_released_continually():
+    assert Shares(1, 1, 2, 0.0).continual and not Shares(1, 1, 2, 3.0).continual

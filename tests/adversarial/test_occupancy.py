@@ -12,7 +12,6 @@ from discreet.adversarial.entropy import (
     box_scale,
     entropy_ftrl,
     entropy_state,
-    marginal_entry,
     row_major,
     solve_entropy,
 )
@@ -181,25 +180,6 @@ def test_sorting_is_descending_and_keeps_the_order_of_equals(seed):
     order = np.full(9, -1, np.int64)
     kernels.sort_descending(values, 9, order)
     assert order.tolist() == sorted(range(9), key=lambda i: (-values[i], i))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_greedy_value_is_the_best_corner_of_the_box_simplex(seed):
-    """All corners: every entry at a bound, except one that takes what is left."""
-    rng = np.random.default_rng(seed)
-    p, values = rng.dirichlet(np.ones(4)), rng.normal(size=4)
-    lower, upper = np.maximum(p - 0.2, 0.0), np.minimum(p + 0.2, 1.0)
-    order = np.argsort(-values)
-    best = -np.inf
-    for free in range(4):
-        for bits in itertools.product((0, 1), repeat=3):
-            corner = np.insert(np.array(bits, float), free, 0.0)
-            q = np.where(corner == 1, upper, lower)
-            q[free] = 1.0 - (q.sum() - q[free])
-            if lower[free] - 1e-12 <= q[free] <= upper[free] + 1e-12:
-                best = max(best, float(q @ values))
-    spare = 1.0 - lower.sum()
-    assert kernels._greedy_value(values, order, lower, upper, 4, spare) == pytest.approx(best)
 
 
 def learned_boxes(rng, widths, actions, visits, concentration=0.5):
@@ -480,7 +460,6 @@ def test_box_scale_gives_a_distribution():
         assert np.clip(t * weights, lower, upper).sum() == pytest.approx(1, abs=1e-12)
         sort_descending(nu, n, order)
         assert np.array_equal(nu[order], np.sort(nu)[::-1])
-        assert 0 <= marginal_entry(0, order, *column, 0, n) < n
 
 
 @pytest.mark.core

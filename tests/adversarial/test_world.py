@@ -148,10 +148,10 @@ def test_indices_beyond_the_layer_are_never_drawn():
 
 
 def exact_paths():
-    law = Counter()
+    exact = Counter()
     for a, y, b in itertools.product(range(2), repeat=3):
-        law[a, y, b] += POLICY[0, 0, a] * transitions()[0, 0, a, y] * POLICY[1, y, b]
-    return {path: p for path, p in law.items() if p}
+        exact[a, y, b] += POLICY[0, 0, a] * transitions()[0, 0, a, y] * POLICY[1, y, b]
+    return {path: p for path, p in exact.items() if p}
 
 
 def test_episodes_have_exactly_the_law_of_policy_and_model(monkeypatch):

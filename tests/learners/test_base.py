@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy
-from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
-from discreet.learners.settings import StreamSettings
+from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.settings import ContinualSettings
 from discreet.mdp import uniform_policy
 from discreet.mdp.shape import Shape
 
@@ -15,7 +15,7 @@ SHAPE = Shape(states=2, actions=3, horizon=4)
 PROBLEM = Problem(SHAPE, 50, np.array([True, False]))
 
 
-class Uniform(StreamLearner):
+class Uniform(ContinualLearner):
     """Random actions for everybody."""
 
     name = "uniform"
@@ -42,15 +42,15 @@ class Once(BatchLearner):
         pass
 
 
-def stream_learner(trust, kind=Uniform, episodes=50):
+def continual_learner(trust, kind=Uniform, episodes=50):
     plan = trust.calibrate(SHAPE, schedule="continual", episodes=episodes)
-    return kind(PROBLEM, plan, np.random.default_rng(0), StreamSettings())
+    return kind(PROBLEM, plan, np.random.default_rng(0), ContinualSettings())
 
 
-@pytest.mark.parametrize("kind", [BatchLearner, StreamLearner])
+@pytest.mark.parametrize("kind", [BatchLearner, ContinualLearner])
 def test_a_learner_without_its_methods_is_none(kind):
     with pytest.raises(TypeError, match="abstract"):
-        kind(PROBLEM, None, None, None) if kind is StreamLearner else kind(PROBLEM, None, None)
+        kind(PROBLEM, None, None, None) if kind is ContinualLearner else kind(PROBLEM, None, None)
 
 
 @pytest.mark.parametrize("missing", ["ask", "tell", "state", "restore"])
@@ -70,25 +70,25 @@ def test_a_batch_learner_starts_without_settings_and_extras():
     assert learner.ask().users == 50
 
 
-def test_a_stream_learner_needs_only_a_policy():
-    learner = stream_learner(NoPrivacy())
+def test_a_continual_learner_needs_only_a_policy():
+    learner = continual_learner(NoPrivacy())
     assert learner.planner() is None
     assert learner.coefficients(np.arange(7)).shape == (7, 0)
     assert learner.memory().shape == (1, 4, 2, 3)
     assert not learner.memory().any()
     assert learner.stochastic is False
     assert learner.summary == ""
-    assert learner.settings_type is StreamSettings
+    assert learner.settings_type is ContinualSettings
 
 
 def test_without_noise_every_error_bound_is_zero():
-    learner = stream_learner(NoPrivacy())
+    learner = continual_learner(NoPrivacy())
     assert learner.error_bounds(np.array([0, 1, 50]), 1e-6).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("trust", [Central(1, mechanism="tree-laplace"), Local(1)])
 def test_error_bounds_are_the_plans_and_nothing_before_the_first_user(trust):
-    learner = stream_learner(trust)
+    learner = continual_learner(trust)
     bounds = learner.mechanism.error_bounds(0.01)
     found = learner.error_bounds(np.array([0, 1, 2, 50]), 0.01)
     assert found.tolist() == [0.0, bounds[0], bounds[1], bounds[49]]
@@ -97,7 +97,7 @@ def test_error_bounds_are_the_plans_and_nothing_before_the_first_user(trust):
 
 def test_bounds_are_asked_for_at_the_times_that_are_needed():
     """A long stream keeps nothing per episode."""
-    learner = stream_learner(Local(1))
+    learner = continual_learner(Local(1))
     real, asked = learner.mechanism.error_bounds, []
 
     class Watching:

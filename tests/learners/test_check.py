@@ -1,4 +1,4 @@
-"""`check_learner` passes every stream learner and rejects broken ones."""
+"""`check_learner` passes every continual learner and rejects broken ones."""
 
 from functools import partial
 
@@ -9,14 +9,14 @@ from discreet import check_learner
 from discreet.errors import DiscreetError
 from discreet.learners import check, registry
 from discreet.learners.base import Batch
-from discreet.learners.continual import run_stream
+from discreet.learners.continual import run_continual
 from discreet.learners.dp_ucbvi import DpUcbvi, Ucbvi
 from discreet.learners.explore_then_commit import ExploreThenCommit
 from discreet.learners.registry import LearnerSpec
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy
 
-STREAMS = [
+CONTINUAL = [
     "ucbvi",
     "dp-ucbvi",
     "private-ucb-vi",
@@ -28,15 +28,15 @@ STREAMS = [
 ]
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_the_roster_passes(name):
+@pytest.mark.parametrize("name", CONTINUAL)
+def test_every_registered_one_passes(name):
     report = check_learner(name)
     assert report.problems == ()
     assert len(report.passed) == 5
 
 
 def register(monkeypatch, kind):
-    """Put a learner class on the roster under the name 'broken'."""
+    """Put a learner class on the registry under the name 'broken'."""
     kind.name = "broken"
     spec = LearnerSpec("broken", "", "", "continual", ("none",), make=kind)
     monkeypatch.setitem(registry._REGISTERED, "broken", spec)
@@ -76,20 +76,20 @@ def test_a_broken_learner_is_rejected(monkeypatch, kind, rule):
 
 
 class Spied:
-    """A plan that shows its learner what it releases."""
+    """A mechanism that shows its learner what it releases."""
 
-    def __init__(self, plan, seen):
-        self._plan, self._seen = plan, seen
+    def __init__(self, mechanism, seen):
+        self._mechanism, self._seen = mechanism, seen
 
     def __getattr__(self, name):
-        return getattr(self._plan, name)
+        return getattr(self._mechanism, name)
 
     def simulate(self, draw, users, **options):
         def shown(users):
             self._seen.append(draw(users))
             return self._seen[-1]
 
-        return self._plan.simulate(shown, users, **options)
+        return self._mechanism.simulate(shown, users, **options)
 
 
 class Peeker(ExploreThenCommit):
@@ -115,11 +115,11 @@ class Boxed(ExploreThenCommit):
         self.boxes = {"first": [Counts.zeros(self.problem.shape)]}
 
 
-class SpiedStream(Spied):
+class SpiedContinual(Spied):
     """The same for a stream."""
 
     def open(self, sampler):
-        release, seen = self._plan.open(sampler), self._seen
+        release, seen = self._mechanism.open(sampler), self._seen
 
         class Shown:
             def __getattr__(self, name):
@@ -132,13 +132,13 @@ class SpiedStream(Spied):
         return Shown()
 
 
-class StreamPeeker(DpUcbvi):
+class ContinualPeeker(DpUcbvi):
     """Plays what earned something, as raw counts say."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self._seen = []
-        self.mechanism = SpiedStream(self.mechanism, self._seen)
+        self.mechanism = SpiedContinual(self.mechanism, self._seen)
 
     def planner(self):
         return None
@@ -151,9 +151,9 @@ class StreamPeeker(DpUcbvi):
 
 
 @pytest.mark.parametrize("trust", ["central", "local"])
-def test_a_stream_learner_that_looks_behind_the_release_is_rejected(trust):
-    spec = LearnerSpec("broken", "", "", "continual", (trust,), make=StreamPeeker)
-    assert "depends on more than it was told" in check._only_private(spec, {})
+def test_a_continual_learner_that_looks_behind_the_release_is_rejected(trust):
+    spec = LearnerSpec("broken", "", "", "continual", (trust,), make=ContinualPeeker)
+    assert "depends on more than it was told" in check.peeks(spec, {})
 
 
 class Keeper(ExploreThenCommit):
@@ -183,13 +183,13 @@ def test_a_batch_learner_that_looks_behind_the_release_is_rejected(monkeypatch, 
 
 
 @pytest.mark.parametrize("name", ["flow-ucb", "explore-then-commit", "pe", "sdp-pe"])
-def test_batch_learners_of_the_roster_ask_by_what_they_are_told(name):
-    assert check._only_private(registry.get_learner(name), {}) is None
+def test_batch_learners_of_the_registry_ask_by_what_they_are_told(name):
+    assert check.peeks(registry.get_learner(name), {}) is None
 
 
 def test_what_nobody_can_look_at_is_not_said_to_hold(monkeypatch):
     plain = registry.get_learner("ucbvi")
-    run = partial(run_stream, plain.make)
+    run = partial(run_continual, plain.make)
     spec = LearnerSpec("whole", "", "", "continual", ("none",), run=run)
     monkeypatch.setitem(registry._REGISTERED, "whole", spec)
     report = check_learner("whole")

@@ -1,13 +1,16 @@
-"""UCBVI and DP-UCBVI: the compiled run is the printed algorithm, and the bars are reached."""
+"""UCBVI and DP-UCBVI: each term of the bonus by hand, and compiled; models, caps and clipping."""
 
 import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet.errors import DiscreetError
+from discreet.learners import dp_ucbvi as kernels
 from discreet.learners.continual import make_learner
-from discreet.learners.dp_ucbvi import DpUcbvi, Model
+from discreet.learners.dp_ucbvi import Column, DpUcbvi, Model, optimistic_policy
 from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
+from discreet.privacy.projection.valid_counts import valid_counts
+from helpers.compiled import planned, random_counts
 
 
 def dp_learner(trust, **settings):
@@ -91,3 +94,242 @@ def test_bad_settings_get_one_sentence(settings, words):
     mdp = RiverSwim(states=3, horizon=3)
     with pytest.raises(DiscreetError, match=words):
         learn(mdp, learner="dp-ucbvi", episodes=10, **settings)
+
+
+HORIZON, STATES, CHOICES = 3, 3, 2
+
+
+def row(**factors):
+    """Coefficients by name, the others zero."""
+    out = np.zeros(len(Column))
+    for name, value in factors.items():
+        out[Column[name.upper()]] = value
+    return out
+
+
+def run(counts, horizon=HORIZON, seed=0, start=None, **factors):
+    memory = np.full((1, horizon, *counts[1].shape[1:]), float(horizon))
+    memory = memory if start is None else start
+    return planned(optimistic_policy, row(**factors), counts, memory=memory, seed=seed)
+
+
+def induction(P, r, bonus, horizon=HORIZON, remaining=True, bonus_needs=lambda h, V, P: 0.0):
+    """Q ``[H, S, A]`` = clip(r + P·V + b, 0, cap), stationary, in plain NumPy."""
+    values, q = np.zeros(P.shape[-1]), np.zeros((horizon, *r.shape))
+    for h in reversed(range(horizon)):
+        cap = horizon - h if remaining else horizon
+        q[h] = np.clip(r + P @ values + bonus + bonus_needs(h, values, P), 0.0, cap)
+        values = q[h].max(axis=-1)
+    return q
+
+
+@pytest.mark.core
+def test_the_names_of_the_columns_are_the_numbers_of_the_kernels():
+    for column in Column:
+        assert getattr(kernels, f"_{column.name}") == column.value
+    assert len(Column) == 14
+
+
+@pytest.mark.parametrize("error", [0.0, 12.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_valid_model_is_that_of_the_post_processing(seed, error):
+    counts = random_counts(seed, HORIZON, noise=4.0 if error else 0.0)
+    found = run(counts, error=error, remaining=1)
+    valid = valid_counts(counts[0], counts[1], error)
+    known = valid.visits > 0
+    expected = valid.transitions[known] / valid.visits[known][:, None]
+    np.testing.assert_allclose(found.model[known][:, :STATES], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.model[..., STATES + 1], valid.visits, rtol=1e-9)
+    means = np.clip(counts[2][known] / valid.visits[known], 0.0, 1.0)
+    np.testing.assert_allclose(found.model[known][:, STATES], means, rtol=1e-9, atol=1e-12)
+
+
+def test_signed_models_divide_by_what_counts_as_visits():
+    transitions, visits, rewards = random_counts(1, 1, noise=3.0)
+    floored = run((transitions, visits, rewards), model=1, error=5.0, remaining=1)
+    D = np.maximum(1.0, visits + 5.0)
+    np.testing.assert_allclose(floored.model[..., :STATES], transitions / D[..., None])
+    np.testing.assert_allclose(floored.model[..., STATES + 1], D)
+    plain = run((transitions, visits, rewards), model=2, remaining=1)
+    np.testing.assert_allclose(plain.model[..., :STATES], transitions / visits[..., None])
+
+
+@pytest.mark.parametrize(
+    ("factors", "bonus"),
+    [
+        ({}, lambda n: 0.0),
+        ({"root": 0.6}, lambda n: 0.6 / np.sqrt(n)),
+        ({"linear": 0.9}, lambda n: 0.9 / n),
+        ({"square": 3.0}, lambda n: 3.0 / n**2),
+        ({"root": 0.5, "shift": 2.0}, lambda n: 0.5 / np.sqrt(n - 2.0)),
+        ({"linear": 0.3, "square": 0.4}, lambda n: (0.3 + 0.4 / n) / n),
+    ],
+)
+def test_terms_that_need_no_values(factors, bonus):
+    transitions, visits, rewards = random_counts(2, 1)
+    found = run((transitions, visits, rewards), remaining=1, **factors)
+    P, r, n = transitions[0] / visits[0][..., None], rewards[0] / visits[0], visits[0]
+    np.testing.assert_allclose(found.memory[0], induction(P, r, bonus(n)), rtol=1e-10)
+
+
+def test_the_variance_term_is_the_spread_of_what_follows():
+    transitions, visits, rewards = random_counts(3, 1)
+    P, r, n = transitions[0] / visits[0][..., None], rewards[0] / visits[0], visits[0]
+
+    def spread(h, V, P):
+        return 0.8 * np.sqrt(np.maximum(P @ V**2 - (P @ V) ** 2, 0.0) / n)
+
+    found = run((transitions, visits, rewards), remaining=1, variance=0.8)
+    expected = induction(P, r, 0.0, bonus_needs=spread)
+    np.testing.assert_allclose(found.memory[0], expected, rtol=1e-9)
+
+
+def test_the_correction_looks_one_step_ahead_and_not_beyond_the_last():
+    transitions, visits, rewards = random_counts(4, 1)
+    P, r, n = transitions[0] / visits[0][..., None], rewards[0] / visits[0], visits[0]
+    near, near2, correction = 2.0, 5.0, 0.3
+    ahead = np.minimum(near / n.sum(axis=-1) + near2 / n.sum(axis=-1) ** 2, HORIZON**2)
+
+    def extra(h, V, P):
+        return np.sqrt(correction * (P @ ahead) / n) if h < HORIZON - 1 else 0.0
+
+    found = run(
+        (transitions, visits, rewards), remaining=1, correction=correction, near=near, near2=near2
+    )
+    expected = induction(P, r, 0.0, bonus_needs=extra)
+    np.testing.assert_allclose(found.memory[0], expected, rtol=1e-9)
+
+
+def test_the_ceiling_of_the_correction_is_the_square_of_the_horizon():
+    """Nobody has been anywhere at the next step: H² for every state, per step of counts."""
+    transitions, visits, rewards = random_counts(5, HORIZON)
+    transitions[1:], visits[1:], rewards[1:] = 0.0, 0.0, 0.0
+    found = run((transitions, visits, rewards), correction=1e-3, near=1.0)
+    P, r, n = transitions[0] / visits[0][..., None], rewards[0] / visits[0], visits[0]
+    expected = np.clip(r + P @ np.full(STATES, 3.0) + np.sqrt(1e-3 * 9 / n), 0.0, 3.0)
+    np.testing.assert_allclose(found.memory[0, 0], expected, rtol=1e-9)
+
+
+def test_too_few_visits_are_worth_the_cap():
+    transitions, visits, rewards = random_counts(6, 1)
+    visits[0, 1, 0] = transitions[0, 1, 0] = 0.0
+    found = run((transitions, visits, rewards), remaining=1)
+    assert found.memory[0, :, 1, 0].tolist() == [3.0, 2.0, 1.0]
+    whole = run((transitions, visits, rewards))
+    assert whole.memory[0, :, 1, 0].tolist() == [3.0, 3.0, 3.0]
+    few = run((transitions, visits, rewards), remaining=1, minimum=1e6)
+    assert (few.memory[0, 2] == 1.0).all()
+
+
+def test_clipped_values_never_grow():
+    counts = random_counts(7, 1)
+    low = np.full((1, HORIZON, STATES, CHOICES), 0.25)
+    kept = run(counts, start=low, remaining=1, clip=1, root=5.0)
+    assert (kept.memory <= 0.25).all()
+    free = run(counts, start=low, remaining=1, root=5.0)
+    assert (free.memory > 0.25).any()
+
+
+def test_values_below_zero_are_zero():
+    transitions, visits, rewards = random_counts(8, 1)
+    found = run((transitions, visits, rewards - 1e6), model=2, remaining=1)
+    assert (found.memory[0, -1] == 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_renamed_actions_give_the_renamed_policy(seed):
+    counts = random_counts(seed, HORIZON)
+    factors = {"root": 0.4, "variance": 0.3, "correction": 0.1, "near": 1.0, "remaining": 1}
+    one = run(counts, **factors)
+    other = run(tuple(np.flip(part, axis=2) for part in counts), **factors)
+    assert np.array_equal(other.actions, CHOICES - 1 - one.actions)
+    np.testing.assert_allclose(np.flip(other.memory, axis=3), one.memory, rtol=1e-12)
+
+
+def test_equal_actions_are_drawn_at_random():
+    transitions, visits, rewards = (
+        np.ones((1, 2, 3, 2)),
+        np.full((1, 2, 3), 2.0),
+        np.ones((1, 2, 3)),
+    )
+    chosen = [
+        run((transitions, visits, rewards), seed=seed, remaining=1).actions for seed in range(80)
+    ]
+    counts = np.bincount(np.concatenate(chosen).ravel(), minlength=3)
+    assert abs(counts - counts.sum() / 3).max() < 5 * np.sqrt(counts.sum() * 2 / 9)
+
+
+def optimise(counts, weights, rate, horizon=HORIZON):
+    memory = np.full((2, horizon, STATES, CHOICES), float(horizon))
+    memory[1] = weights
+    factors = row(remaining=1, root=0.3, rate=rate)
+    return planned(optimistic_policy, factors, counts, memory=memory)
+
+
+def test_policy_optimisation_plays_what_it_had_and_moves_by_mirror_ascent():
+    counts, rng = random_counts(9, 1), np.random.default_rng(9)
+    weights = rng.dirichlet(np.ones(CHOICES), (HORIZON, STATES))
+    found = optimise(counts, weights, 0.7)
+    np.testing.assert_array_equal(found.probabilities, weights)
+    values = (weights * found.memory[0]).sum(axis=-1)
+    np.testing.assert_allclose(found.values[:-1], values, rtol=1e-12)
+    moved = weights * np.exp(0.7 * found.memory[0])
+    np.testing.assert_allclose(
+        found.memory[1], moved / moved.sum(axis=-1, keepdims=True), rtol=1e-12
+    )
+
+
+def test_evaluation_is_of_the_policy_not_of_the_best_action():
+    """All weight on one action: its Q is the value, whatever the other is worth."""
+    counts = random_counts(10, 1)
+    always = np.zeros((HORIZON, STATES, CHOICES))
+    always[..., 1] = 1.0
+    found = optimise(counts, always, 0.0)
+    np.testing.assert_array_equal(found.values[:-1], found.memory[0, ..., 1])
+    np.testing.assert_array_equal(found.memory[1], always)
+
+
+UNSEEN = {"correction": 1e-300, "near": 1.0}
+"""A correction that no sum can show: with one, every row is made valid."""
+
+
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("clip", [0, 1])
+@pytest.mark.parametrize("remaining", [0, 1])
+@pytest.mark.parametrize("groups", [1, 8])
+def test_what_is_at_its_cap_without_its_rows_is_there_with_them(groups, remaining, clip, moves):
+    """Bit for bit, from where all rows count to where none does."""
+    shortcuts = []
+    for seed, scale in enumerate(np.geomspace(0.1, 200, 60)):
+        counts = random_counts(seed, groups, noise=8.0)
+        memory = np.full((1 + moves, 8, STATES, CHOICES), 8.0)
+        memory[0] -= np.random.default_rng(seed).random((8, STATES, CHOICES)) if clip else 0.0
+        memory[1:] = 1 / CHOICES
+        factors = {"error": 12.0, "remaining": remaining, "clip": clip, "rate": 0.1, "seed": seed}
+        factors |= {"root": scale, "linear": 5 * scale, "variance": 0.3 * scale}
+        found = run(counts, horizon=8, start=memory, **factors)
+        plain = run(counts, horizon=8, start=memory, **factors, **UNSEEN)
+        for one, other in zip(found[:3], plain[:3], strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(found.values, plain.values)
+        shortcuts.append((found.model[..., STATES + 1] == 0.0).all(axis=(1, 2)).mean())
+        assert (plain.model[..., STATES + 1] > 0.0).all()
+    assert min(shortcuts) == 0.0
+    assert max(shortcuts) == 1.0
+
+
+@pytest.mark.parametrize("visits", [-20.0, -3.0, 2.0])
+@pytest.mark.parametrize("above", [-1e-6, -1e-12, -1e-15, 0.0, 1e-15, 1e-12, 1e-8, 1e-6])
+def test_just_below_the_cap_is_not_at_the_cap(visits, above):
+    """One pair with the most visits that its row can be made to have, a bonus next to the cap."""
+    error, counts = 12.0, np.full((1, STATES, 1, STATES), 50.0)
+    n = error / 2 + max(0.0, visits + error / 4)
+    cells = np.full((1, STATES, 1), visits)
+    factors = {"error": error, "remaining": 1, "linear": n * (1 + above)}
+    belief = (counts, cells, 0.0 * cells)
+    found, plain = run(belief, **factors), run(belief, **factors, **UNSEEN)
+    np.testing.assert_array_equal(found.memory, plain.memory)
+    if above < -1e-9:
+        assert (found.memory[0, -1] < 1.0).all()
+    if above > 1e-9:
+        assert (found.memory[0, -1] == 1.0).all()

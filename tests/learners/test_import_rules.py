@@ -62,7 +62,7 @@ RELEASES = {
     "drawn",
     "scatter",
 }
-"""What a plan, a law or a sampler does with raw counts or with noise."""
+"""What a mechanism, noise or a sampler does with raw counts or with noise."""
 LUCK = {"random", "integers", "choice", "permuted", "bit_generator"}
 """What a learner may ask of its generator: ties, a choice among policies, seeds."""
 LAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")} - LUCK

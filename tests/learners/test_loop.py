@@ -1,4 +1,4 @@
-"""Every stream learner: the compiled run walks through the policies of the printed algorithm."""
+"""Every continual learner: the compiled run walks through the policies of the printed algorithm."""
 
 import sys
 

@@ -7,6 +7,7 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.learners.continual import make_learner
+from discreet.learners.dp_ucbvi import Column
 from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.mdp import RiverSwim
 from discreet.privacy.simulation.users import no_counts
@@ -58,7 +59,9 @@ def test_the_factors_of_pucb():
     learner = learner_of(Pucb)
     users = np.array([50])
     E = learner.errors(users)[0]
-    root, linear, square = (float(factor[0]) for factor in learner.factors(users))
+    root, linear, square = learner.coefficients(users)[
+        0, [Column.ROOT, Column.LINEAR, Column.SQUARE]
+    ]
     log = math.log(9 * S * A * H * K * H / 0.1)
     assert root == pytest.approx((H + 1) * math.sqrt(2 * log))
     assert linear == pytest.approx((1 + S * H) * 3 * E)
@@ -72,15 +75,15 @@ def test_the_factors_of_value_iteration_and_policy_optimisation():
     for kind, root in ((PrivateUcbVi, L_c + H * L_c), (PrivateUcbPo, L_c + H * L_p)):
         learner = learner_of(kind)
         E = learner.errors(users)[0]
-        found = learner.factors(users)
-        assert found[0][0] == pytest.approx(root)
-        assert found[1][0] == pytest.approx(3 * E + H * (S * E + 2 * E))
+        found = learner.coefficients(users)[0]
+        assert found[Column.ROOT] == pytest.approx(root)
+        assert found[Column.LINEAR] == pytest.approx(3 * E + H * (S * E + 2 * E))
 
 
 @pytest.mark.core
 def test_a_count_within_twice_the_error_says_nothing_to_pucb():
     learner = learner_of(Pucb)
-    E = learner.error(50)
+    E = learner.errors(np.array([50]))[0]
     model = learner.model(no_counts(learner.mechanism))
     for n, known in ((1.99 * E, False), (2.01 * E, True)):
         seen = type(model)(model.transitions, model.rewards, np.full_like(model.visits, n))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.mdp import TabularMDP, _kernels, occupancy, uniform_policy
+from discreet.mdp import TabularMDP, _kernels, occupancy, sample_trajectories, uniform_policy
 from discreet.mdp._arrays import cumulative_rows
 from discreet.mdp.tabular import SparseRows
 
@@ -51,9 +51,9 @@ def test_a_split_is_multinomial():
         parts = np.zeros(4, np.int64)
         _kernels.split(total, probabilities, rng, parts)
         seen[tuple(parts.tolist())] = seen.get(tuple(parts.tolist()), 0) + 1
-    law = stats.multinomial(total, probabilities[probabilities > 0])
+    exact = stats.multinomial(total, probabilities[probabilities > 0])
     outcomes = [(a, 0, b, total - a - b) for a in range(4) for b in range(4 - a)]
-    expected = [batches * law.pmf([a, b, c]) for a, _, b, c in outcomes]
+    expected = [batches * exact.pmf([a, b, c]) for a, _, b, c in outcomes]
     observed = [seen.pop(outcome, 0) for outcome in outcomes]
     assert not seen
     assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
@@ -76,15 +76,11 @@ def two_step_mdp():
 
 def test_episodes_use_the_rows_of_their_step():
     mdp = two_step_mdp()
-    states, actions, bits = np.zeros(3, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
     always_one = np.broadcast_to([0.0, 1.0], mdp.shape.visits)
-    rng = np.random.default_rng(0)
-    _kernels.run_probabilities(
-        mdp.tables, cumulative_rows(always_one), rng, (states, actions, bits)
-    )
-    assert actions.tolist() == [1, 1]
-    assert states.tolist() == [0, 1, 2]
-    assert bits.tolist() == [1, 1]
+    episode = sample_trajectories(mdp, always_one, 1, np.random.default_rng(0))
+    assert episode.actions.tolist() == [[1, 1]]
+    assert episode.states.tolist() == [[0, 1, 2]]
+    assert episode.rewards.tolist() == [[1, 1]]
 
 
 def test_the_flow_uses_the_rows_of_its_step():
@@ -103,9 +99,9 @@ def test_the_flow_uses_the_rows_of_its_step():
 
 def test_a_step_pays_with_its_mean_and_moves_by_its_row():
     rng = np.random.default_rng(3)
-    mdp = TabularMDP(transitions=[[[0.25, 0.75]], [[1.0, 0.0]]], rewards=[[0.3], [0.0]], horizon=2)
-    steps = [_kernels.take_step(mdp.tables, 1, 0, 0, rng) for _ in range(20_000)]
-    ahead, bits = np.array(steps).T
+    mdp = TabularMDP(transitions=[[[0.25, 0.75]], [[1.0, 0.0]]], rewards=[[0.3], [0.0]], horizon=1)
+    episodes = sample_trajectories(mdp, [[0, 0]], 20_000, rng)
+    ahead, bits = episodes.states[:, 1], episodes.rewards[:, 0]
     table = np.array([[((ahead == s) & (bits == b)).sum() for b in (0, 1)] for s in (0, 1)])
     expected = 20_000 * np.outer([0.25, 0.75], [0.7, 0.3])
     assert stats.chisquare(table.ravel(), expected.ravel()).pvalue > FALSE_ALARM
@@ -180,7 +176,7 @@ def test_a_row_is_summed_in_one_order_whatever_stands_beside_it(states):
     expected = [in_the_order_written_down(row, values) for row in dense]
     for count in range(8):
         wanted, means = rng.permutation(7)[:count], np.full(7, np.nan)
-        _kernels._read(rows, wanted, values, means)
+        _kernels.mean_values(rows, wanted, values, means)
         np.testing.assert_array_equal(means[wanted], np.array(expected)[wanted])
         assert np.isnan(means).sum() == 7 - count
 
@@ -201,7 +197,7 @@ def reading_all_rows(mdp, rewards):
     values, best = np.zeros((horizon + 1, states)), np.zeros((horizon, states), np.int64)
     every, means = np.arange(mdp.rows.steps[-1]), np.zeros(mdp.rows.steps[-1])
     for h in reversed(range(horizon)):
-        _kernels._read(mdp.rows, every, values[h + 1], means)
+        _kernels.mean_values(mdp.rows, every, values[h + 1], means)
         q = rewards[h] + means[mdp.rows.numbers[h if len(mdp.rows.numbers) > 1 else 0]]
         values[h], best[h] = q.max(axis=1), q.argmax(axis=1)
     return values, best
@@ -248,13 +244,18 @@ def test_most_rows_are_left_unread_where_values_settle():
     rng = np.random.default_rng(0)
     numbers, gains = np.arange(400), rng.random((100, 4))
     known = rng.random(400)
-    means = _kernels._Means(known, np.zeros(400, np.int64), known - 0.5, known - 0.5)
-    exact = _kernels._possible(numbers, gains, means, (0.5, 0.5), 0.0)
+    means = _kernels.Means(known, np.zeros(400, np.int64), known - 0.5, known - 0.5)
+    exact = _kernels.possible_actions(numbers, gains, means, (0.5, 0.5), 0.0)
     np.testing.assert_array_equal(exact % 4, (gains + known.reshape(100, 4)).argmax(axis=1))
-    wide = _kernels._possible(numbers, gains, means, (0.4, 0.6), 0.0)
+    wide = _kernels.possible_actions(numbers, gains, means, (0.4, 0.6), 0.0)
     reach = (gains + known.reshape(100, 4)).max(axis=1, keepdims=True) - 0.2
     np.testing.assert_array_equal(wide, np.flatnonzero(gains + known.reshape(100, 4) > reach))
-    assert 100 < len(wide) < len(_kernels._possible(numbers, gains, means, (0.4, 0.6), 1.0)) <= 400
+    assert (
+        100
+        < len(wide)
+        < len(_kernels.possible_actions(numbers, gains, means, (0.4, 0.6), 1.0))
+        <= 400
+    )
 
 
 def test_numbers_without_end_leave_no_row_unread():

@@ -204,21 +204,3 @@ def test_trajectories_that_do_not_fit_the_problem_are_refused(shape, message):
     episodes = Trajectories(np.array([[0, 1]]), np.array([[0]]), np.array([[0.0]]))
     with pytest.raises(InvalidInputError, match=message):
         episodes.counts(shape, np.random.default_rng(0))
-
-
-def test_a_compiled_stream_of_single_episodes_has_the_exact_flows():
-    from discreet.mdp import _kernels
-    from discreet.mdp._arrays import cumulative_rows
-
-    mdp, rng, users = small_mdp(stationary=False), np.random.default_rng(17), 20_000
-    policy = policies()["deterministic"]
-    chosen = cumulative_rows(np.eye(mdp.shape.actions)[policy.actions])
-    states, actions, bits = np.zeros(3, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
-    seen = np.zeros(mdp.shape.transitions)
-    for _ in range(users):
-        _kernels.run_probabilities(mdp.tables, chosen, rng, (states, actions, bits))
-        seen[np.arange(2), states[:-1], actions, states[1:]] += 1
-    expected = users * occupancy(mdp, policy)[..., None] * mdp.transitions
-    for h in range(2):
-        possible = expected[h] > 0
-        assert stats.chisquare(seen[h][possible], expected[h][possible]).pvalue > FALSE_ALARM

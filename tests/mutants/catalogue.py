@@ -880,11 +880,11 @@ _FRESH = (
     ),
     Mutant(
         "losses-share-the-noise-of-visits",
-        "losses of a layered stream carry the noise of its visits",
-        '        if self.mechanism.loss_law is not None:\n            drawn["losses"]',
+        "losses of a layered release carry the noise of its visits",
+        '        if loss_noise is not None:\n            drawn["losses"]',
         '        if "losses" in drawn and "visits" in drawn:\n'
         '            drawn["losses"] = drawn["visits"]\n'
-        '        if self.mechanism.loss_law is not None:\n            drawn["losses"]',
+        '        if loss_noise is not None:\n            drawn["losses"]',
         ("test_secure_noise_of_vectors_and_layers_is_fresh",),
     ),
     Mutant(
@@ -1087,8 +1087,8 @@ _ADVERSARIAL = (
     Mutant(
         "losses-without-noise",
         "observed losses are released as they are",
-        '_padded(drawn.get("losses"), self._pairs, episodes, LOSS_UNITS),',
-        '0 * _padded(drawn.get("losses"), self._pairs, episodes, LOSS_UNITS),',
+        'return padded["transitions"], padded["visits"], padded["losses"]',
+        'return padded["transitions"], padded["visits"], 0 * padded["losses"]',
         ("test_observed_losses_carry_fresh_noise_of_the_stated_size",),
     ),
     Mutant(
@@ -2204,8 +2204,8 @@ _PAPERS = (
     Mutant(
         "padding-instead-of-noise",
         "padded losses are drawn with padding of half the noise",
-        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.noise.distribution)",
-        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.noise.distribution.scaled(0.5))",
+        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.distribution)",
+        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.distribution.scaled(0.5))",
         ("test_the_central_privatizer_of_004_pads_the_losses_alone",),
     ),
     Mutant(

@@ -24,7 +24,7 @@ from discreet.learners.dp_ucbvi import Column
 from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
-from discreet.learners.learn import stream_kind
+from discreet.learners.learn import continual_kind
 from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
 from discreet.mdp.layered import LayeredMDP
@@ -176,8 +176,8 @@ def world(preset, **options):
     return made, settings
 
 
-def stream_learner(preset, mdp, episodes=K, epsilon=1.0):
-    kind = stream_kind(get_learner(preset.learner))
+def continual_learner(preset, mdp, episodes=K, epsilon=1.0):
+    kind = continual_kind(get_learner(preset.learner))
     trust = preset.trust_model(epsilon)
     rng = np.random.default_rng(0)
     return quietly(make_learner, kind, mdp, trust, episodes, rng, dict(preset.settings))
@@ -215,12 +215,12 @@ def stream_learner(preset, mdp, episodes=K, epsilon=1.0):
 def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     """000 and 001: Section V, Algorithms 1 to 3."""
     preset = get_preset(name)
-    plan = batch_plan(preset)
-    assert plan.statistics == ("transitions", "visits", "rewards")  # Section III-A
-    assert plan.printed.epsilon_per_counter == pytest.approx(1 / (3 * H))
-    assert plan.printed.beta_per_counter == pytest.approx(beta)
-    assert plan.printed.tau == pytest.approx(tau)
-    few, many = plan.bits(1000), plan.bits(10 * round(tau))
+    mechanism = batch_plan(preset)
+    assert mechanism.statistics == ("transitions", "visits", "rewards")  # Section III-A
+    assert mechanism.printed.epsilon_per_counter == pytest.approx(1 / (3 * H))
+    assert mechanism.printed.beta_per_counter == pytest.approx(beta)
+    assert mechanism.printed.tau == pytest.approx(tau)
+    few, many = mechanism.bits(1000), mechanism.bits(10 * round(tau))
     assert (few.bits, few.probability) == (math.ceil(tau / 1000), 0.5)
     assert (many.bits, many.probability) == (1, pytest.approx(tau / (2 * 10 * round(tau))))
     settings, printed = elimination(preset)
@@ -228,7 +228,7 @@ def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     assert settings.forgets  # "only the data of the current stage"
     iota = math.log(2 * H * X * A * K / settings.failure)  # Algorithm 1, with its X
     assert printed.iota == pytest.approx(iota)
-    sigma = math.sqrt(plan.noise_variance(1000)["visits"])
+    sigma = math.sqrt(mechanism.noise_variance(1000)["visits"])
     E = 4 * sigma * math.sqrt(2 * math.log(2 * H * X * A * (X + 2) / settings.failure))
     threshold = printed.infrequent(np.full(RIVER.visits, sigma**2))
     assert threshold == pytest.approx(6 * E * H**2 * iota)  # C_1 = 6; Algorithm 2, line 9
@@ -245,12 +245,12 @@ def test_local_randomisers_of_002(name):
     preset, H2 = get_preset(name), 2
     shape = Shape(states=2, actions=2, horizon=H2)
     trust = preset.trust_model(2.0)
-    plan = quietly(trust.calibrate, shape, schedule="continual", episodes=9, stationary=True)
+    mechanism = quietly(trust.calibrate, shape, schedule="continual", episodes=9, stationary=True)
     if preset.mechanism == "randomized-response":
-        assert plan.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
+        assert mechanism.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
-        law = Laplace(6 * H2 / 2.0) if preset.mechanism == "laplace" else Gaussian(H2 / 2.0)
-        assert plan.noise.distribution == law
+        noise = Laplace(6 * H2 / 2.0) if preset.mechanism == "laplace" else Gaussian(H2 / 2.0)
+        assert mechanism.noise.distribution == noise
     assert trust.delta == (0.1 if name == "002-gaussian" else 0.0)  # caption of Figure 2
     printed = {} if name == "002-psrl" else {"union": "printed"}
     assert preset.settings == {"constants": "theory", **printed}
@@ -259,16 +259,16 @@ def test_local_randomisers_of_002(name):
 def test_ldp_obi_as_printed():
     """002: equation (4), Proposition 4, the bonus before (5)."""
     mdp = RandomMDP(states=2, actions=2, horizon=2, concentration=0.1)
-    learner = stream_learner(get_preset("002"), mdp, epsilon=2.0)
+    learner = continual_learner(get_preset("002"), mdp, epsilon=2.0)
     S2, A2, H2, k, users = 2, 2, 2, 1001.0, np.array([1000])
     alpha, failure = learner.settings.alpha, learner.settings.failure
     assert alpha > 1  # Algorithm 2
     assert learner.problem.stationary  # Section 2: time-homogeneous
     [c], [c3] = learner.noise_bounds(users)
-    law = Laplace(6 * H2 / 2.0)
+    noise = Laplace(6 * H2 / 2.0)
     events = 3 * failure / (2 * math.pi**2 * k**2) / learner.mechanism.cells  # Algorithm 2
-    assert c == pytest.approx(law.bound({1.0: 1000.0}, events), rel=0.01)
-    assert c3 == pytest.approx(law.bound({1.0: 1000.0 * S2}, events), rel=0.01)
+    assert c == pytest.approx(noise.bound({1.0: 1000.0}, events), rel=0.01)
+    assert c3 == pytest.approx(noise.bound({1.0: 1000.0 * S2}, events), rel=0.01)
     log = math.log(4 * math.pi**2 * S2 * A2 * H2 * k**3 / (3 * failure))
     printed = [
         alpha * c,
@@ -285,7 +285,7 @@ def test_ldp_obi_as_printed():
 def test_dp_ucbvi_as_printed(name):
     """003: Algorithm 1 (lines 2, 7, 9), Sections 5.1 and 5.2."""
     preset = get_preset(name)
-    learner = stream_learner(preset, RiverSwim(states=X, horizon=H))
+    learner = continual_learner(preset, RiverSwim(states=X, horizon=H))
     scale = 3 * H * (math.log2(K) if name == "003-jdp" else 1.0)
     assert learner.mechanism.noise.distribution == Laplace(scale)
     if name == "003-jdp":
@@ -294,7 +294,7 @@ def test_dp_ucbvi_as_printed(name):
     assert settings.clip and settings.cap == "horizon"  # min{Q_prev, H, ...}
     assert not learner.problem.stationary
     iota = math.log(30 * H * X * A * K * H / settings.failure)
-    assert learner.sizes(30 * learner.problem.shape.horizon)[-1] == pytest.approx(iota)
+    assert learner.log(30 * learner.problem.shape.horizon) == pytest.approx(iota)
     table = learner.coefficients(np.array([500]))[0]
     row = {column.name.lower(): float(table[column]) for column in Column}
     E = row["error"]
@@ -320,7 +320,7 @@ def test_private_uc_o_reps_as_printed(name):
     assert (settings.rate, settings.confidence, settings.error) == (1.0, 1.0, 1.0)
     central = name.endswith("jdp")
     scale = 3 * H * (math.log2(K) if central else 1.0)
-    counts, losses = made.mechanism.streams()
+    counts, losses = made.mechanism.vectors()
     assert counts.noise.distribution == Laplace(scale)
     failure = made.failure / (pairs * (X + 1) * K)
     quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
@@ -342,7 +342,7 @@ def test_private_uob_lbps_as_printed(name):
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert settings.loss_estimator == "paper"
     assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
-    assert made.mechanism.loss_law == Laplace(3 * H).scaled(LOSS_UNITS)
+    assert made.mechanism.loss_noise == Laplace(3 * H).scaled(LOSS_UNITS)
     scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
     assert made.mechanism.noise.distribution == Laplace(scale)
     learner = UobLbps(made, settings)
@@ -476,12 +476,12 @@ def test_assumption_4_with_paper_001():
     settings = EliminationSettings.choose(preset.settings)
     explorer = object.__new__(PaperElimination)  # its list of 2^25 policies is not needed
     explorer.settings, explorer.printed = settings, PrintedConstants(problem, settings)
-    plan = batch_plan(preset, mdp.shape)
+    mechanism = batch_plan(preset, mdp.shape)
     counts = sample_counts(mdp, uniform_policy(mdp.shape), 2_000, np.random.default_rng(1))
     held = 0
     for seed in range(200):
         sampler = SimulationSampler(np.random.default_rng(seed))
-        pool = CountPool.of_release(plan.release(counts, sampler=sampler))
+        pool = CountPool.of_release(mechanism.release(counts, sampler=sampler))
         processed, E = explorer.processed(pool), explorer.error(pool)
         visits = processed.transitions.sum(axis=-1)
         near = [

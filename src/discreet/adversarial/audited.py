@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from discreet.adversarial.mechanism import (
     calibrate_layered,
 )
 from discreet.adversarial.noise import LOSS_UNITS
+from discreet.adversarial.world import LayeredCounters, no_layered_counts
 from discreet.privacy.auditing.cases import Case, Entry
 from discreet.privacy.auditing.neighbours import EVERYTHING, LAST_STEP
 from discreet.privacy.auditing.paths import Path, sequences
@@ -21,15 +21,6 @@ from discreet.privacy.sampling.samplers import Sampler
 
 NAME = "LayeredNoise.block"
 _WATCH = 4
-
-
-@dataclass(frozen=True, eq=False)
-class LayeredUser:
-    """One episode, in the padded arrays of a learner: counts, and losses in released units."""
-
-    transitions: FloatArray
-    visits: FloatArray
-    losses: FloatArray
 
 
 def layered_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
@@ -76,25 +67,22 @@ def layered_path(
     return Path(NAME, "layered", base, worlds, releases=watch, note=note, blocks=True)
 
 
-def layered_user(mechanism: LayeredMechanism, moved: set[int], loss: float) -> LayeredUser:
+def layered_user(mechanism: LayeredMechanism, moved: set[int], loss: float) -> LayeredCounters:
     """Somebody who plays the first action, and the last one in the steps ``moved``."""
     size = mechanism.size
-    horizon, width, _ = size.padded
-    visits = np.zeros(size.padded)
-    transitions = np.zeros((*size.padded, width))
-    losses = np.zeros(size.padded)
-    for h in range(horizon):
+    user = no_layered_counts((*size.padded, size.padded[1]))
+    for h in range(size.horizon):
         action = size.actions - 1 if h in moved else 0
-        visits[h, 0, action] = transitions[h, 0, action, 0] = 1
+        user.visits[h, 0, action] = user.transitions[h, 0, action, 0] = 1
         if mechanism.feedback == "full":
-            losses[h, : size.widths[h]] = loss
+            user.losses[h, : size.widths[h]] = loss
         else:
-            losses[h, 0, action] = loss
-    return LayeredUser(transitions, visits, losses)
+            user.losses[h, 0, action] = loss
+    return user
 
 
 def published(
-    mechanism: LayeredMechanism, users: Sequence[LayeredUser], sampler: Sampler
+    mechanism: LayeredMechanism, users: Sequence[LayeredCounters], sampler: Sampler
 ) -> FloatArray:
     """Counts and losses after each user; losses in units, summed in full information only."""
     noise = mechanism.open(sampler).block(len(users))

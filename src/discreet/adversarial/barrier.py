@@ -138,34 +138,25 @@ def _share_out(
 def cone_minimum(
     slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, guess: float, q: Floats
 ) -> float:
-    """Minimise g·q - sum ln q over the cone of one block; returns S = sum q, or -1 if unbounded."""
-    total = _unclipped(slopes, lower, upper, row, n, q)
-    if total > 0.0 or n == 1:
-        return total
-    return _clipped(slopes, lower, upper, row, n, guess, q)
+    """Minimise g·q - sum ln q over the cone of one block; returns S = sum q, or -1 if unbounded.
 
-
-@kernel
-def _unclipped(slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, q: Floats) -> float:
-    """Fill q = 1/g; its sum if that lies in the cone, else -1."""
-    total = 0.0
+    q = 1/g where that lies in the cone. Else q = S·p with p from `_share_out` and S the root of
+    S·(g·p) = n: bracketed Newton.
+    """
+    total, inside = 0.0, True
     for j in range(n):
         if slopes[j] <= 0.0:
-            return -1.0
+            inside = False
+            break
         q[row, j] = 1.0 / slopes[j]
         total += q[row, j]
-    if n > 1:
+    if n == 1:
+        return total if inside else -1.0
+    if inside:
         for j in range(n):
-            if not lower[row, j] <= q[row, j] / total <= upper[row, j]:
-                return -1.0
-    return total
-
-
-@kernel
-def _clipped(
-    slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, guess: float, q: Floats
-) -> float:
-    """Fill q = S·p with p from `_share_out` and S the root of S·(g·p) = n: bracketed Newton."""
+            inside &= lower[row, j] <= q[row, j] / total <= upper[row, j]
+        if inside:
+            return total
     s, low, high = guess if guess > 0.0 else 1.0 / n, 0.0, np.inf
     y = s * slopes[:n].min() - 1.0
     for _ in range(100):
@@ -320,10 +311,19 @@ def solve_barrier(costs: Floats, boxes: Boxes, state: BarrierState) -> tuple[flo
     """Solve from nu = 0; returns (gap, Newton steps) and leaves policy and transitions."""
     state.potentials[:] = 0.0
     value = dual_value(costs, boxes, state.potentials, state)
-    gap, steps, settled = np.inf, 0, False
+    gap, steps, settled, last = np.inf, 0, False, state.masses.shape[0] - 1
+    first = np.int64(0)  # a literal would be compiled for by itself
+    right, out = state.gradient, state.direction
     while not settled and steps < MAX_STEPS:
         dual_hessian(boxes, state)
-        decrement = _newton_direction(boxes, state)
+        damping, decrement = 1e-14, 0.0
+        while damping < 1.0 and not solve_tridiagonal(
+            boxes.widths, first, last, state.system, damping, 1e-300, right, out
+        ):
+            damping = max(100.0 * damping, 1e-12)
+        for h in range(last + 1):
+            for x in range(boxes.widths[h]):
+                decrement += right[h, x] * out[h, x]
         step, trial_value = _line_search(costs, boxes, state, value, decrement)
         if step == 0.0:  # rounding: stay
             value = dual_value(costs, boxes, state.potentials, state)
@@ -335,29 +335,6 @@ def solve_barrier(costs: Floats, boxes: Boxes, state: BarrierState) -> tuple[flo
         short = step == 1.0 and decrement < SHORT_STEP
         settled = short and (gap < GOOD_GAP or decrement < SHORT_STEP**2)
     return gap, steps
-
-
-@kernel
-def _newton_direction(boxes: Boxes, state: BarrierState) -> float:
-    """Fill ``state.direction``; returns the squared Newton decrement."""
-    last = state.masses.shape[0] - 1
-    damping = 1e-14
-    while damping < 1.0 and not solve_tridiagonal(
-        boxes.widths,
-        np.int64(0),  # a literal would be compiled for by itself
-        last,
-        state.system,
-        damping,
-        1e-300,
-        state.gradient,
-        state.direction,
-    ):
-        damping = max(100.0 * damping, 1e-12)
-    decrement = 0.0
-    for h in range(last + 1):
-        for x in range(boxes.widths[h]):
-            decrement += state.gradient[h, x] * state.direction[h, x]
-    return decrement
 
 
 @kernel
@@ -408,11 +385,8 @@ def barrier_update(
 ) -> OccupancySolution:
     """Minimise rate·<losses, q> + D(q || occupancy), D the Bregman divergence of -sum ln q.
 
-    Args:
-        losses: ``(H, X, A)``; rate·losses + 1/occupancy must be positive.
-        rate: the learning rate eta.
-        occupancy: ``(H, X, A, X)``, the current iterate, positive.
-        boxes: where the transitions of the result must lie.
+    ``losses[H, X, A]``, ``occupancy[H, X, A, X]`` the current iterate, both positive or at least
+    rate·losses + 1/occupancy.
     """
     given = checked_costs(losses, boxes)
     state = barrier_state(boxes.widths, given.shape[2])

@@ -58,18 +58,14 @@ The Hessian is at most 5 (each nu enters two layers; the covariance of vectors (
 
 
 class Columns(NamedTuple):
-    """Bounds of all blocks as columns, b·ln b of every bound b, and room to work in.
+    """Bounds of all blocks as columns, b·ln b of every bound b, and room to work in."""
 
-    The first four are ``[H, X', X·A]``; weights ``[X']`` are exp(nu - max nu) of the layer at hand,
-    totals and slopes ``[X·A]`` have one entry per block.
-    """
-
-    lower: Floats
+    lower: Floats  # [H, X', X·A]
     upper: Floats
     lower_entropy: Floats
     upper_entropy: Floats
-    weights: Floats
-    totals: Floats
+    weights: Floats  # [X'], exp(nu - max nu) of the layer at hand
+    totals: Floats  # [X·A]
     slopes: Floats
 
 
@@ -114,15 +110,9 @@ def _entropy(value: float) -> float:
 def solve_layer(
     h: int, potentials: Floats, n: int, blocks: int, columns: Columns, found: Solution
 ) -> None:
-    """Best transitions and gains of the blocks of layer h.
+    """Best transitions and gains of the ``blocks`` pairs of layer h, from the n potentials ahead.
 
-    Args:
-        h: layer.
-        potentials: ``[H + 1, X]``; those of layer h + 1 count.
-        n: states of layer h + 1.
-        blocks: pairs of layer h.
-        columns: bounds.
-        found: filled; its scales say where to start each t (0: anywhere).
+    The scales of ``found`` say where to start each t (0: anywhere).
     """
     nu = potentials[h + 1]
     scales, p, gains = found
@@ -130,8 +120,14 @@ def solve_layer(
         p[h, 0, :blocks] = 1.0
         gains[h, :blocks] = nu[0]
         return
-    peak, total, wide = _weigh(nu, n, columns.weights)
-    if wide:
+    peak, least, total = nu[0], nu[0], 0.0
+    for y in range(1, n):
+        peak = max(peak, nu[y])
+        least = min(least, nu[y])
+    for y in range(n):
+        columns.weights[y] = math.exp(nu[y] - peak)
+        total += columns.weights[y]
+    if peak - least > LINEAR_RANGE:
         order = np.empty(n, np.int64)
         sort_descending(nu, n, order)
         for column in range(blocks):
@@ -143,19 +139,6 @@ def solve_layer(
             scales[h, column] = 1.0 / total
     _find_scales(h, n, blocks, columns, scales)
     _fill_gains(h, nu, peak, n, blocks, columns, found)
-
-
-@kernel
-def _weigh(nu: Floats, n: int, weights: Floats) -> tuple[float, float, bool]:
-    """Weights exp(nu - max nu); (max nu, their sum, is the range too wide to use them?)."""
-    peak, least, total = nu[0], nu[0], 0.0
-    for y in range(1, n):
-        peak = max(peak, nu[y])
-        least = min(least, nu[y])
-    for y in range(n):
-        weights[y] = math.exp(nu[y] - peak)
-        total += weights[y]
-    return peak, total, peak - least > LINEAR_RANGE
 
 
 @kernel
@@ -251,7 +234,7 @@ def box_scale(
             most = t
         step = t + missing / slope if slope > 0.0 else -1.0
         if not least < step < most:
-            step = _next_breakpoint(h, weights, lower, upper, column, n, t, missing > 0.0)
+            step = next_breakpoint(h, weights, lower, upper, column, n, t, missing > 0.0)
             if not least < step < most:
                 step = 0.5 * (least + most)
         if step == t or step == np.inf:  # noqa: PLR1714
@@ -261,7 +244,7 @@ def box_scale(
 
 
 @kernel
-def _next_breakpoint(
+def next_breakpoint(
     h: int,
     weights: Floats,
     lower: Floats,
@@ -286,11 +269,20 @@ def _wide_block(
 ) -> float:
     """Best ``p`` and gain of a block whose potentials span a very wide range.
 
-    Weights are taken relative to the marginal entry: entries further than `LINEAR_RANGE` from it
-    sit at a bound, so cutting their exponents there changes nothing.
+    Weights are taken relative to the marginal entry, at which the mass runs out when it is given to
+    the best entries first: entries further than `LINEAR_RANGE` from it sit at a bound, so cutting
+    their exponents there changes nothing.
     """
     weights, lower, upper = columns.weights, columns.lower, columns.upper
-    centre = nu[marginal_entry(h, order, lower, upper, column, n)]
+    spare, marginal = 1.0, order[n - 1]
+    for y in range(n):
+        spare -= lower[h, y, column]
+    for k in range(n):
+        spare -= upper[h, order[k], column] - lower[h, order[k], column]
+        if spare <= 0.0:
+            marginal = order[k]
+            break
+    centre = nu[marginal]
     for y in range(n):
         weights[y] = math.exp(min(max(nu[y] - centre, -LINEAR_RANGE), LINEAR_RANGE))
     t = box_scale(h, weights, lower, upper, column, n, 1.0)
@@ -303,43 +295,17 @@ def _wide_block(
     return gain
 
 
-@kernel
-def marginal_entry(h: int, order: Ints, lower: Floats, upper: Floats, column: int, n: int) -> int:
-    """The entry at which the mass runs out when it is given to the best entries first."""
-    spare = 1.0
-    for y in range(n):
-        spare -= lower[h, y, column]
-    for k in range(n):
-        spare -= upper[h, order[k], column] - lower[h, order[k], column]
-        if spare <= 0.0:
-            return int(order[k])
-    return int(order[n - 1])
-
-
 class EntropyState(NamedTuple):
-    """Solution and workspace of one problem size; reused from solve to solve (warm start).
+    """Solution and workspace of one problem size; reused from solve to solve (warm start)."""
 
-    Attributes:
-        policy: ``[H, X, A]``, the solution.
-        transitions: ``[H, X', X·A]``, the solution (see `row_major`).
-        potentials: ``[H + 1, X]``, nu.
-        scales: ``[H, X·A]``, the t of every block.
-        gains: ``[H, X·A]``.
-        weights: ``[H, X·A]``, w normalised over each layer.
-        mass: ``[H + 1, X]``, w summed over actions: what leaves a state.
-        flow: ``[H + 1, X]``, what arrives; the gradient of F is flow - mass.
-        columns: the boxes.
-        system: the Newton system.
-    """
-
-    policy: Floats
-    transitions: Floats
-    potentials: Floats
-    scales: Floats
-    gains: Floats
-    weights: Floats
-    mass: Floats
-    flow: Floats
+    policy: Floats  # [H, X, A], the solution
+    transitions: Floats  # [H, X', X·A], the solution (see `row_major`)
+    potentials: Floats  # [H + 1, X], nu
+    scales: Floats  # [H, X·A], the t of every block
+    gains: Floats  # [H, X·A]
+    weights: Floats  # [H, X·A], w normalised over each layer
+    mass: Floats  # [H + 1, X], w summed over actions: what leaves a state
+    flow: Floats  # [H + 1, X], what arrives; the gradient of F is flow - mass
     columns: Columns
     system: Tridiagonal
 
@@ -388,7 +354,18 @@ def value_from_gains(costs: Floats, widths: Ints, potentials: Floats, state: Ent
     value = 0.0
     for h in range(horizon):
         w, p = state.weights[h], state.transitions[h]
-        value += _weigh_blocks(costs[h], potentials[h], state.gains[h], widths[h], w)
+        peak, total = -np.inf, 0.0
+        for x in range(widths[h]):
+            for a in range(actions):
+                exponent = state.gains[h, x * actions + a] - costs[h, x, a] - potentials[h, x]
+                w[x * actions + a] = exponent
+                peak = max(peak, exponent)
+        for block in range(widths[h] * actions):
+            w[block] = math.exp(w[block] - peak)
+            total += w[block]
+        for block in range(widths[h] * actions):
+            w[block] /= total
+        value += peak + math.log(total)
         for x in range(widths[h]):
             state.mass[h, x] = 0.0
             for a in range(actions):
@@ -396,24 +373,6 @@ def value_from_gains(costs: Floats, widths: Ints, potentials: Floats, state: Ent
         for y in range(widths[h + 1]):
             state.flow[h + 1, y] = dot(w, p, y, widths[h] * actions)
     return value
-
-
-@kernel
-def _weigh_blocks(costs: Floats, nu: Floats, gains: Floats, states: int, w: Floats) -> float:
-    """The normalised weights exp(gain - c - nu) of a layer, and ln of their sum."""
-    actions = costs.shape[1]
-    peak, total = -np.inf, 0.0
-    for x in range(states):
-        for a in range(actions):
-            exponent = gains[x * actions + a] - costs[x, a] - nu[x]
-            w[x * actions + a] = exponent
-            peak = max(peak, exponent)
-    for block in range(states * actions):
-        w[block] = math.exp(w[block] - peak)
-        total += w[block]
-    for block in range(states * actions):
-        w[block] /= total
-    return peak + math.log(total)
 
 
 @kernel
@@ -630,16 +589,30 @@ def solve_entropy(
     within the gap of the optimum.
     """
     widths = boxes.widths
-    centre_costs(costs, widths)
+    for h in range(costs.shape[0]):  # from each layer's smallest cost: the same, less rounding
+        least = np.inf
+        for x in range(widths[h]):
+            for a in range(costs.shape[2]):
+                least = min(least, costs[h, x, a])
+        for x in range(widths[h]):
+            for a in range(costs.shape[2]):
+                costs[h, x, a] -= least
     fill_columns(boxes, state.columns)
     gap, steps = np.inf, 0
     for attempt in range(4):
         if attempt == 0:
             cap, most = 50.0, 200
             value = _start(costs, widths, state, warm)
-        else:
+        else:  # begin again: at the soft backup, at zero, at the backup of halved costs
             cap, most = 10.0 / attempt, 400
-            value = _restart(costs, widths, state, attempt)
+            state.scales[:] = 0.0
+            if attempt == 2:
+                state.potentials[:] = 0.0
+            else:
+                scaled = np.empty(costs.shape)
+                scale_losses(costs, 1.0 if attempt == 1 else 0.5, scaled)
+                soft_backup(scaled, widths, state.potentials, state.scales, state)
+            value = dual_value(costs, widths, state.potentials, state.scales, state)
         gap, more = newton(costs, widths, state, value, cap, most)
         steps += more
         if gap <= WEAK_GAP:
@@ -664,21 +637,6 @@ def _start(costs: Floats, widths: Ints, state: EntropyState, warm: bool) -> floa
 
 
 @kernel
-def _restart(costs: Floats, widths: Ints, state: EntropyState, attempt: int) -> float:
-    """Begin again, and F there: at the soft backup, at zero, at the backup of halved costs."""
-    state.scales[:] = 0.0
-    if attempt == 2:
-        state.potentials[:] = 0.0
-    else:
-        scaled = costs
-        if attempt > 1:
-            scaled = np.empty(costs.shape)
-            scale_losses(costs, 0.5, scaled)
-        soft_backup(scaled, widths, state.potentials, state.scales, state)
-    return float(dual_value(costs, widths, state.potentials, state.scales, state))
-
-
-@kernel
 def scale_losses(losses: Floats, rate: float, costs: Floats) -> None:
     """``costs[h, x, a]`` = rate·losses."""
     horizon, width, actions = losses.shape
@@ -686,20 +644,6 @@ def scale_losses(losses: Floats, rate: float, costs: Floats) -> None:
         for x in range(width):
             for a in range(actions):
                 costs[h, x, a] = rate * losses[h, x, a]
-
-
-@kernel
-def centre_costs(costs: Floats, widths: Ints) -> None:
-    """Subtract each layer's smallest cost, in place: no change of the solution, less rounding."""
-    horizon, _, actions = costs.shape
-    for h in range(horizon):
-        least = np.inf
-        for x in range(widths[h]):
-            for a in range(actions):
-                least = min(least, costs[h, x, a])
-        for x in range(widths[h]):
-            for a in range(actions):
-                costs[h, x, a] -= least
 
 
 def entropy_ftrl(costs: ArrayLike, boxes: Boxes) -> OccupancySolution:

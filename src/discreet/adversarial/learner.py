@@ -70,22 +70,14 @@ def update_boxes(
 
 
 class AdversarialLearner(ABC):
-    """A learner that plays blocks of episodes against an adversary.
-
-    Attributes:
-        world: where it runs.
-        settings: of the caller.
-        boxes: around the transitions, none excluded at first.
-        rate: its learning rate eta.
-        policy: ``[H, W, A]``, of the next episode; `play_block` updates it in place.
-    """
+    """A learner that plays blocks of episodes against an adversary."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     feedback: ClassVar[Feedback]
     settings_type: ClassVar[type[AdversarialSettings]]
-    rate: float
-    policy: FloatArray
+    rate: float  # the learning rate eta
+    policy: FloatArray  # [H, W, A], of the next episode; `play_block` updates it in place
 
     def __init__(self, world: World, settings: AdversarialSettings) -> None:
         self.world, self.settings = world, settings
@@ -154,17 +146,10 @@ def run_adversarial(
     losses: LossSequence | str = "stochastic",
     **settings: object,
 ) -> Result:
-    """One run.
+    """One run of more than X·A episodes, in a layered MDP or a tabular one (expanded by stages).
 
-    Args:
-        kind: the learner's class.
-        mdp: a layered MDP, or a tabular one (expanded by stages).
-        trust: `Central`, `Local` or `NoPrivacy`.
-        episodes: K, more than X·A.
-        seeds: of this run.
-        losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
-            the rewards of a tabular MDP.
-        settings: see the learner's ``settings_type``.
+    ``losses`` are what the adversary chose, or "stochastic", "switching", "drifting" around one
+    minus the rewards of a tabular MDP.
     """
     chosen = kind.settings_type.choose(settings, learner=kind.name)
     world = make_world(mdp, trust, episodes, seeds, chosen, feedback=kind.feedback, losses=losses)

@@ -7,7 +7,7 @@ episodes, always the same ones whatever the order and the size of the blocks.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,9 +25,7 @@ _CHUNK = 512
 class LossSequence(ABC):
     """Losses in [0, 1] for every (h, x, a) of a layered MDP and every one of K episodes.
 
-    Attributes:
-        mdp: the layers; losses of places without a state are 0.
-        episodes: K.
+    Losses of places without a state are 0.
     """
 
     mdp: LayeredMDP
@@ -60,17 +58,9 @@ class LossSequence(ABC):
 class BlendedLosses(LossSequence):
     """Losses drawn around a mean that moves between two extremes.
 
-    The mean of episode k is ``(1 - w_k) * means + w_k * other`` with ``w_k = weight(k)``. Losses
-    are bits with that mean, independent over episodes and pairs, or with ``noisy=False`` the mean.
-
-    Attributes:
-        mdp: the layers.
-        episodes: K.
-        means: ``float64[H, W, A]``.
-        other: ``float64[H, W, A]``.
-        weight: from an array of episode numbers to weights in [0, 1].
-        seed: which random sequence.
-        noisy: draw bits; otherwise the losses are their means.
+    The mean of episode k is ``(1 - w_k) * means + w_k * other``, both ``float64[H, W, A]``, with
+    ``w_k = weight(k)`` in [0, 1]. Losses are bits with that mean, independent over episodes and
+    pairs, or with ``noisy=False`` the mean.
     """
 
     mdp: LayeredMDP
@@ -127,7 +117,7 @@ def stochastic_losses(
     (2, 6, 4, 2)
     """
     center, _ = _centers(mdp, means, None, seed)
-    return BlendedLosses(mdp, episodes, center, center, _never, seed, noisy)
+    return BlendedLosses(mdp, episodes, center, center, partial(_switch, (), episodes), seed, noisy)
 
 
 def switching_losses(
@@ -142,21 +132,15 @@ def switching_losses(
 ) -> BlendedLosses:
     """Losses whose optimum switches abruptly: ``means`` first, then ``other``, and back again.
 
-    Args:
-        mdp: the layers.
-        episodes: K.
-        means: mean losses before the first switch; drawn uniformly by default.
-        other: mean losses after it; by default 1 - means, which reverses every preference.
-        switches: when to switch, as increasing fractions of K.
-        seed: which random sequence.
-        noisy: draw bits; otherwise the losses are their means.
+    By default means are drawn uniformly, and the other ones are 1 - means, which reverses every
+    preference; ``switches`` are increasing fractions of K.
     """
     times = np.asarray(switches, np.float64)
     if times.ndim != 1 or (np.diff(times, prepend=0, append=1) < 0).any():
         raise InvalidInputError(
             f"Expected switches to be increasing fractions of the episodes, got {switches!r}."
         )
-    weight = _Switch(tuple(times), episodes)
+    weight = partial(_switch, tuple(times), episodes)
     center, opposite = _centers(mdp, means, other, seed)
     return BlendedLosses(mdp, episodes, center, opposite, weight, seed, noisy)
 
@@ -174,7 +158,7 @@ def drifting_losses(
     """Losses whose mean swings between ``means`` and ``other`` like a sine, ``cycles`` times."""
     _validate.positive(cycles=cycles)
     center, opposite = _centers(mdp, means, other, seed)
-    weight = _Sine(float(cycles), episodes)
+    weight = partial(_sine, float(cycles), episodes)
     return BlendedLosses(mdp, episodes, center, opposite, weight, seed, noisy)
 
 
@@ -187,8 +171,6 @@ class RecordedLosses(LossSequence):
     did pays for every step, while the best fixed policy pays about H / A.
 
     Attributes:
-        mdp: the layers.
-        episodes: K.
         starts: ``int64[m]``, increasing from 0: the first episode of each recorded policy.
         policies: ``float64[m, H, W, A]``, the recorded policies.
     """
@@ -224,33 +206,16 @@ class RecordedLosses(LossSequence):
         return self._targets[recorded].astype(np.float64)
 
 
-@dataclass(frozen=True)
-class _Switch:
+def _switch(switches: tuple[float, ...], episodes: int, k: IntArray) -> FloatArray:
     """0 before the first switch, 1 after it, 0 after the second, and so on."""
-
-    switches: tuple[float, ...]
-    episodes: int
-
-    def __call__(self, k: IntArray) -> FloatArray:
-        passed = np.searchsorted(np.array(self.switches) * self.episodes, k, side="right")
-        return (passed % 2).astype(np.float64)
+    passed = np.searchsorted(np.array(switches) * episodes, k, side="right")
+    return (passed % 2).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class _Sine:
+def _sine(cycles: float, episodes: int, k: IntArray) -> FloatArray:
     """From 0 up to 1 and back, ``cycles`` times over all episodes."""
-
-    cycles: float
-    episodes: int
-
-    def __call__(self, k: IntArray) -> FloatArray:
-        angle = 2 * np.pi * self.cycles * k / self.episodes
-        swing: FloatArray = (1 - np.cos(angle)) / 2
-        return swing
-
-
-def _never(k: IntArray) -> FloatArray:
-    return np.zeros(len(k))
+    swing: FloatArray = (1 - np.cos(2 * np.pi * cycles * k / episodes)) / 2
+    return swing
 
 
 def _centers(

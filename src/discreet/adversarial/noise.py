@@ -1,4 +1,4 @@
-"""Noise on losses beside the noise on counts: one promise for both (proof in `adversarial`).
+"""Noise on losses beside the noise on counts: one guarantee for both (proof in `mechanism`).
 
 Noise over time says itself how it is scaled and whether it lies on a grid; here is what it delivers
 together with losses. A kind that nothing is known about is refused.
@@ -34,23 +34,16 @@ _TOLERANCE, _LARGEST_FACTOR = 1e-6, 16.0
 
 @dataclass(frozen=True)
 class Shares:
-    """What one user moves and what the noise was calibrated for.
+    """What one user moves and what the noise was calibrated for."""
 
-    Attributes:
-        counts: units of the counters (4H), each moved by one.
-        losses: how many losses move by up to one.
-        stream: the sensitivity that the stream was calibrated for.
-        once: the sensitivity that one-shot losses are calibrated for; zero if they are streamed.
-    """
-
-    counts: int
-    losses: int
-    stream: int
-    once: float
+    counts: int  # units of the counters (4H), each moved by one
+    losses: int  # how many losses move by up to one
+    units: int  # the sensitivity that the continual release was calibrated for
+    once: float  # the sensitivity for one-shot losses; zero if they are released continually
 
     @property
-    def streamed(self) -> bool:
-        """Losses are part of the stream."""
+    def continual(self) -> bool:
+        """Cumulative losses are released after every user, like the counts."""
         return self.once == 0
 
 
@@ -60,7 +53,7 @@ def in_loss_units(noise: CumulativeNoise) -> CumulativeNoise:
 
 
 def together(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
-    """The stream's noise and that of one-shot losses (in loss units, None if they are streamed).
+    """The noise of the counts, and that of one-shot losses (in loss units; None without them).
 
     Gaussian noise on both is raised until the guarantee holds for both together.
     """
@@ -74,12 +67,22 @@ def _on_lattices(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) ->
         raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
     if isinstance(distribution, Laplace):
         spent = Fraction(shares.counts * copies) / Fraction(distribution.scale)
-        return noise, None if shares.streamed else _rest_of_epsilon(trust, spent, shares.losses)
+        if shares.continual:
+            return noise, None
+        # What the counts leave of a pure epsilon, in exact rationals.
+        whole = min(_validate.exact(trust.epsilon), Fraction(float(trust.epsilon)))  # type: ignore[arg-type]
+        left = whole - spent
+        if left <= 0:
+            raise CalibrationError("No epsilon is left for the losses; use a larger loss_share.")
+        scale = float(shares.losses / left)
+        while Fraction(scale) * left < shares.losses:
+            scale = math.nextafter(scale, math.inf)
+        return noise, Laplace(scale).scaled(LOSS_UNITS)
     if not isinstance(distribution, Gaussian):
         raise UnsupportedError(f"No loss release exists for {distribution.kind} noise.")
     sigma = distribution.sigma
     fine, cells = sigma * LOSS_UNITS, shares.losses * copies
-    if not shares.streamed:
+    if not shares.continual:
         fine = LOSS_UNITS * gaussian_sigma(math.sqrt(shares.once), trust.epsilon, trust.delta)
         cells = shares.losses
 
@@ -88,8 +91,8 @@ def _on_lattices(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) ->
         losses = Moved(fine * factor, cells, LOSS_UNITS)
         return two_lattice_delta(counts, losses, float(trust.epsilon)) <= trust.delta * _TRUE
 
-    factor = _least_factor(holds)
-    return noise.scaled(factor), None if shares.streamed else Gaussian(fine * factor)
+    factor = least_factor(holds)
+    return noise.scaled(factor), None if shares.continual else Gaussian(fine * factor)
 
 
 def _grid_of(noise: CumulativeNoise) -> GridDraws:
@@ -102,22 +105,22 @@ def _grid_of(noise: CumulativeNoise) -> GridDraws:
 def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Noise on a grid so fine that it is continuous, and integer noise on one-shot losses."""
     # The one-shot sigma behind it, reserves included.
-    fine = LOSS_UNITS / _grid_of(noise).ratio * math.sqrt(shares.once / shares.stream)
+    fine = LOSS_UNITS / _grid_of(noise).ratio * math.sqrt(shares.once / shares.units)
 
     def holds(factor: float) -> bool:
-        if shares.streamed:
+        if shares.continual:
             return _grid_holds(noise.scaled(factor), None, trust, shares)
         losses = Moved(fine * factor, shares.losses, LOSS_UNITS)
         return _grid_holds(noise.scaled(factor), losses, trust, shares)
 
-    factor = _least_factor(holds)
-    return noise.scaled(factor), None if shares.streamed else Gaussian(fine * factor)
+    factor = least_factor(holds)
+    return noise.scaled(factor), None if shares.continual else Gaussian(fine * factor)
 
 
 def _grid_holds(
     noise: CumulativeNoise, once: Moved | None, trust: PrivateTrust, shares: Shares
 ) -> bool:
-    """Counts on the grid, and losses that are streamed too or released ``once``."""
+    """Counts on the grid, and losses that are released continually too, or ``once``."""
     epsilon, delta = float(trust.epsilon), float(trust.delta) * _TRUE
     grid, cells, slack = _grid_of(noise), shares.counts, 0.0
     steps = grid.steps
@@ -134,19 +137,7 @@ def _grid_holds(
     return zcdp_epsilon(squares / 2, delta) <= epsilon
 
 
-def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> Laplace:
-    """What the stream leaves of a pure epsilon, in exact rationals."""
-    promised = Fraction(float(trust.epsilon))
-    left = min(_validate.exact(trust.epsilon), promised) - spent  # type: ignore[arg-type]
-    if left <= 0:
-        raise CalibrationError("No epsilon is left for the losses; use a larger loss_share.")
-    scale = float(losses / left)
-    while Fraction(scale) * left < losses:
-        scale = math.nextafter(scale, math.inf)
-    return Laplace(scale).scaled(LOSS_UNITS)
-
-
-def _least_factor(holds: Callable[[float], bool]) -> float:
+def least_factor(holds: Callable[[float], bool]) -> float:
     """The least factor >= 1 (to one part in a million) at which ``holds`` is true."""
     if holds(1.0):
         return 1.0

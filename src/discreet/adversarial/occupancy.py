@@ -96,8 +96,20 @@ def solve_tridiagonal(
             for j in range(i + 1):
                 factor[i, j] = system.diagonal[h, i, j]
             factor[i, i] += damping * system.diagonal[h, i, i] + ridge
-        if h > first:
-            _eliminate_previous(widths[h - 1], n, h, system)
+        if h > first:  # Schur complement: subtract what layer h-1 explains
+            previous, mixing = system.factor[h - 1], system.mixing[h]
+            for i in range(n):
+                for k in range(widths[h - 1]):
+                    total = system.coupling[h - 1, k, i]
+                    for j in range(k):
+                        total -= previous[k, j] * mixing[i, j]
+                    mixing[i, k] = total / previous[k, k]
+            for i in range(n):
+                for j in range(i + 1):
+                    total = 0.0
+                    for k in range(widths[h - 1]):
+                        total += mixing[i, k] * mixing[j, k]
+                    factor[i, j] -= total
         if not cholesky(factor, n):
             return False
         for i in range(n):
@@ -119,24 +131,6 @@ def solve_tridiagonal(
                 total -= system.factor[h, k, i] * out[h, k]
             out[h, i] = total / system.factor[h, i, i]
     return True
-
-
-@kernel
-def _eliminate_previous(m: int, n: int, h: int, system: Tridiagonal) -> None:
-    """Schur complement: subtract what layer h-1 explains from the block of layer h."""
-    previous, mixing, factor = system.factor[h - 1], system.mixing[h], system.factor[h]
-    for i in range(n):
-        for k in range(m):
-            total = system.coupling[h - 1, k, i]
-            for j in range(k):
-                total -= previous[k, j] * mixing[i, j]
-            mixing[i, k] = total / previous[k, k]
-    for i in range(n):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(m):
-                total += mixing[i, k] * mixing[j, k]
-            factor[i, j] -= total
 
 
 @kernel
@@ -214,14 +208,15 @@ def upper_occupancy(boxes: Boxes, policy: Floats, out: Floats) -> None:
                     total = 0.0
                     for a in range(actions):
                         if policy[h, x, a] > 0.0:
-                            total += policy[h, x, a] * _greedy_value(
-                                hit,
-                                order,
-                                boxes.lower[h, x, a],
-                                boxes.upper[h, x, a],
-                                n,
-                                spare[h, x, a],
-                            )
+                            value, left = 0.0, spare[h, x, a]
+                            for y in range(n):
+                                value += boxes.lower[h, x, a, y] * hit[y]
+                            for k in range(n):
+                                y = order[k]
+                                room = min(boxes.upper[h, x, a, y] - boxes.lower[h, x, a, y], left)
+                                value += room * hit[y]
+                                left -= room
+                            total += policy[h, x, a] * value
                     before[x] = total
                 for x in range(boxes.widths[h]):
                     hit[x] = before[x]
@@ -240,51 +235,19 @@ def sort_descending(values: Floats, n: int, order: Ints) -> None:
         order[k] = j
 
 
-@kernel
-def _greedy_value(
-    values: Floats, order: Ints, lower: Floats, upper: Floats, n: int, spare: float
-) -> float:
-    """Max of p·values over the box-simplex; ``spare`` = 1 - sum(lower)."""
-    total = 0.0
-    for j in range(n):
-        total += lower[j] * values[j]
-    for k in range(n):
-        j = order[k]
-        room = upper[j] - lower[j]
-        if room >= spare:
-            return total + spare * float(values[j])
-        total += room * values[j]
-        spare -= room
-    return total
-
-
 @dataclass(frozen=True, eq=False)
 class OccupancySolution:
-    """A feasible solution and how far its objective can be from the optimum.
+    """A feasible solution and how far its objective can be from the optimum."""
 
-    Attributes:
-        policy: ``[H, X, A]``.
-        transitions: ``[H, X, A, X]``, inside the boxes.
-        occupancy: ``[H, X, A, X]``, of the policy under these transitions.
-        gap: duality gap: the objective is within it of the optimum.
-        steps: Newton steps.
-    """
-
-    policy: Floats
-    transitions: Floats
-    occupancy: Floats
-    gap: float
-    steps: int
+    policy: Floats  # [H, X, A]
+    transitions: Floats  # [H, X, A, X], inside the boxes
+    occupancy: Floats  # [H, X, A, X], of the policy under these transitions
+    gap: float  # duality gap: the objective is within it of the optimum
+    steps: int  # of Newton
 
 
 def confidence_boxes(widths: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Boxes:
-    """Boxes around the transitions of a layered problem, checked.
-
-    Args:
-        widths: ``(H + 1,)``, states in each layer.
-        lower: ``(H, X, A, X)``, padded to the widest layer.
-        upper: the same shape.
-    """
+    """Boxes around the transitions of a layered problem, checked."""
     boxes = Boxes(
         np.array(widths, np.int64),
         np.ascontiguousarray(lower, np.float64),
@@ -318,11 +281,7 @@ def upper_occupancy_bounds(policy: ArrayLike, boxes: Boxes) -> Floats:
 
 
 def check_gap(gap: float, episode: int | None = None) -> None:
-    """Raise if a solve missed its certificate.
-
-    Raises:
-        SolverError: the gap exceeds `GAP_LIMIT`.
-    """
+    """Raise if a solve missed its certificate by more than `GAP_LIMIT`."""
     if not gap <= GAP_LIMIT:
         where = "" if episode is None else f" in episode {episode}"
         raise SolverError(

@@ -26,12 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet._jit import kernel
-from discreet.adversarial.entropy import (
-    EntropyState,
-    entropy_state,
-    scale_losses,
-    solve_entropy,
-)
+from discreet.adversarial.entropy import EntropyState, entropy_state, scale_losses, solve_entropy
 from discreet.adversarial.learner import (
     AdversarialLearner,
     adversarial_spec,
@@ -95,8 +90,7 @@ class UcOReps(AdversarialLearner):
 def learning_rate(world: World) -> float:
     """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3."""
     size = world.mechanism.size
-    per_layer = size.pairs / size.horizon
-    return math.sqrt(max(math.log(per_layer), 1e-3) / world.episodes)
+    return math.sqrt(max(math.log(size.pairs / size.horizon), 1e-3) / world.episodes)
 
 
 run = partial(run_adversarial, UcOReps)

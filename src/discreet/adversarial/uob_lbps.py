@@ -99,17 +99,6 @@ def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> floa
     return min(safe, base / max(world.mechanism.loss_std, 1.0))
 
 
-def noise_limit(world: World, settings: UobLbpsSettings) -> float:
-    """E': no noise on a loss exceeds it, all pairs and episodes together, up to delta.
-
-    Printed for Laplace noise of scale b (Lemma 5.1): b·ln(iota), its exact tail.
-    """
-    failure = world.failure / (world.mechanism.size.pairs * world.episodes)
-    if settings.loss_estimator == "paper":
-        return world.mechanism.loss_tail(failure)
-    return world.mechanism.loss_bound(failure)
-
-
 class UobLbps(AdversarialLearner):
     """Log-barrier mirror descent over confidence boxes."""
 
@@ -122,7 +111,10 @@ class UobLbps(AdversarialLearner):
         super().__init__(world, settings)
         self.state = barrier_state(world.mdp.widths, world.mdp.shape.actions)
         self.policy = self.state.policy
-        self.limit = settings.limit * noise_limit(world, settings)
+        # E' of Lemma 5.1: no noise on a loss exceeds it, all pairs and episodes, up to delta.
+        failure = world.failure / (world.mechanism.size.pairs * world.episodes)
+        printed = settings.loss_estimator == "paper"
+        self.limit = settings.limit * world.mechanism.loss_bound(failure, printed=printed)
         self.rate = learning_rate(world, settings, self.limit)
 
     def play_block(self, episodes: Episodes, first: int) -> int:

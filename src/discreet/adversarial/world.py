@@ -48,20 +48,12 @@ _BLOCK_VALUES = 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialSettings(Settings):
-    """Multipliers on the paper's quantities, all one in theory.
+    """Multipliers on the paper's quantities, all one in theory."""
 
-    Attributes:
-        constants: "practical" (unless asked otherwise) or "theory".
-        confidence: on the width beta of the confidence boxes.
-        error: on the error bound E of the counts.
-        rate: on the learning rate eta.
-        public_losses: the losses are not personal data.
-    """
-
-    confidence: float = 1.0
-    error: float = 1.0
-    rate: float = 1.0
-    public_losses: bool = False
+    confidence: float = 1.0  # on the width beta of the confidence boxes
+    error: float = 1.0  # on the error bound E of the counts
+    rate: float = 1.0  # on the learning rate eta
+    public_losses: bool = False  # they are not personal data
 
     def check(self) -> None:
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
@@ -72,50 +64,41 @@ class AdversarialSettings(Settings):
 
 
 class LayeredCounters(NamedTuple):
-    """Cumulative counts ``[H, W, A, W]`` and ``[H, W, A]``, and losses ``[H, W, A]``.
+    """Cumulative counts, and losses: of all episodes (full information) or of one (bandit)."""
 
-    Losses are cumulative with full information, those of one episode with bandit feedback.
-    """
-
-    transitions: FloatArray
-    visits: FloatArray
-    losses: FloatArray
+    transitions: FloatArray  # [H, W, A, W]
+    visits: FloatArray  # [H, W, A]
+    losses: FloatArray  # [H, W, A]
 
 
 class LayeredUsers(NamedTuple):
-    """Some consecutive users.
+    """Some consecutive users; ``raw`` and ``path`` are for the release alone."""
 
-    Attributes:
-        transitions: ``[H, W, A, W]``, of the true model.
-        widths: ``[H + 1]``, of its layers.
-        reported: ``[n, H, W, A]``, the losses as users report them.
-        uniforms: ``[n, H, 2]``, draws for actions and next states.
-        noise: of the release after each of them, ``[n, ...]``.
-        raw: what was counted so far: for the release alone.
-        public: what is released.
-        path: ``[H, 2]``, the last user's (x, a) per step: for the release alone.
-        full: everybody reports the losses of all pairs; otherwise of the visited ones.
-        shift: what users subtract from a loss before they report it.
-    """
-
-    transitions: FloatArray
-    widths: IntArray
-    reported: FloatArray
-    uniforms: FloatArray
-    noise: LayeredCounters
-    raw: LayeredCounters
-    public: LayeredCounters
-    path: IntArray
-    full: bool
-    shift: float
+    transitions: FloatArray  # [H, W, A, W], of the true model
+    widths: IntArray  # [H + 1], of its layers
+    reported: FloatArray  # [n, H, W, A], the losses as users report them
+    uniforms: FloatArray  # [n, H, 2], draws for actions and next states
+    noise: LayeredCounters  # of the release after each of them, [n, ...]
+    raw: LayeredCounters  # what was counted so far
+    public: LayeredCounters  # what is released
+    path: IntArray  # [H, 2], the last user's (x, a) per step
+    full: bool  # everybody reports the losses of all pairs; otherwise of the visited ones
+    shift: float  # what users subtract from a loss before they report it
 
 
 @kernel
 def add_layered_user(users: LayeredUsers, k: int, policy: FloatArray) -> None:
     """User k of the block plays ``policy[H, W, A]``; then ``users.public`` is the next release."""
-    _play(users, k, policy)
     raw, noise, public = users.raw, users.noise, users.public
     horizon, width, actions, successors = raw.transitions.shape
+    x = 0
+    for h in range(horizon):
+        a = _draw(policy[h, x], actions, users.uniforms[k, h, 0])
+        y = _draw(users.transitions[h, x, a], users.widths[h + 1], users.uniforms[k, h, 1])
+        raw.visits[h, x, a] += 1.0
+        raw.transitions[h, x, a, y] += 1.0
+        users.path[h, 0], users.path[h, 1] = x, a
+        x = y
     for h in range(horizon):
         for x in range(width):
             for a in range(actions):
@@ -132,20 +115,6 @@ def add_layered_user(users: LayeredUsers, k: int, policy: FloatArray) -> None:
         for h in range(users.path.shape[0]):
             x, a = users.path[h, 0], users.path[h, 1]
             public.losses[h, x, a] += users.reported[k, h, x, a] - users.shift
-
-
-@kernel
-def _play(users: LayeredUsers, k: int, policy: FloatArray) -> None:
-    """One episode, added to the raw counts."""
-    horizon, _, actions = policy.shape
-    x = 0
-    for h in range(horizon):
-        a = _draw(policy[h, x], actions, users.uniforms[k, h, 0])
-        y = _draw(users.transitions[h, x, a], users.widths[h + 1], users.uniforms[k, h, 1])
-        users.raw.visits[h, x, a] += 1.0
-        users.raw.transitions[h, x, a, y] += 1.0
-        users.path[h, 0], users.path[h, 1] = x, a
-        x = y
 
 
 @kernel
@@ -167,27 +136,16 @@ def no_layered_counts(shape: tuple[int, ...]) -> LayeredCounters:
 
 
 class Episodes(NamedTuple):
-    """Some consecutive episodes, and what a learner's loop leaves of each.
+    """Some consecutive episodes, and what a learner's loop leaves of each."""
 
-    Attributes:
-        losses: ``[n, H, W, A]``, what the regret is measured on.
-        users: who plays them, seen through their release.
-        errors: ``[n]``, E of the release after each episode.
-        confidence: multiplier on the width of the boxes.
-        log_iota: ln(XAK/delta).
-        rate: eta.
-        paid: ``[n]``, expected losses, filled.
-        gaps: ``[n]``, certificates, filled.
-    """
-
-    losses: Floats
-    users: LayeredUsers
-    errors: Floats
-    confidence: float
-    log_iota: float
-    rate: float
-    paid: Floats
-    gaps: Floats
+    losses: Floats  # [n, H, W, A], what the regret is measured on
+    users: LayeredUsers  # who plays them, seen through their release
+    errors: Floats  # [n], E of the release after each episode
+    confidence: float  # multiplier on the width of the boxes
+    log_iota: float  # ln(XAK/delta)
+    rate: float  # eta
+    paid: Floats  # [n], expected losses, filled
+    gaps: Floats  # [n], certificates, filled
 
 
 @kernel
@@ -267,7 +225,14 @@ class World:
         for first in range(0, self.episodes, size):
             last = min(first + size, self.episodes)
             count = last - first
-            losses = _checked_losses(self.losses.block(first, last), first)
+            losses = np.ascontiguousarray(self.losses.block(first, last), np.float64)
+            inside = (losses >= 0) & (losses <= 1)
+            if not inside.all():
+                wrong = np.argwhere(~inside)[0]
+                raise InvalidInputError(
+                    f"Expected losses in [0, 1], got {losses[tuple(wrong)]} in episode "
+                    f"{first + int(wrong[0])}; rescale them."
+                )
             reported = losses
             if mechanism.rounds_losses:
                 reported = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
@@ -285,19 +250,17 @@ class World:
                 shift=0.5 if mechanism.centred_losses else 0.0,
             )
             bounds = mechanism.error_bounds(failure, np.arange(first + 1, last + 1))
-            yield (
-                first,
-                Episodes(
-                    losses=losses,
-                    users=users,
-                    errors=4 * settings.error * bounds,
-                    confidence=settings.confidence,
-                    log_iota=self.log_iota,
-                    rate=rate,
-                    paid=np.empty(count),
-                    gaps=np.empty(count),
-                ),
+            episodes = Episodes(
+                losses=losses,
+                users=users,
+                errors=4 * settings.error * bounds,
+                confidence=settings.confidence,
+                log_iota=self.log_iota,
+                rate=rate,
+                paid=np.empty(count),
+                gaps=np.empty(count),
             )
+            yield first, episodes
 
 
 def make_world(
@@ -319,25 +282,12 @@ def make_world(
             f"Expected more episodes than pairs, X·A={size.pairs} (the failure probability XA/K "
             f"must be below one), got episodes={episodes}; run longer."
         )
-    sequence = _sequence(mdp, layered, losses, episodes, seeds)
-    options = settings.release_options()
-    mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **options)
-    return World(layered, sequence, mechanism, seeds)
-
-
-def _sequence(
-    mdp: LayeredMDP | TabularMDP,
-    layered: LayeredMDP,
-    losses: LossSequence | str,
-    episodes: int,
-    seeds: RunSeeds,
-) -> LossSequence:
     if isinstance(losses, str):
         _validate.choice(LOSS_KINDS, losses=losses)
         means = tabular_losses(mdp) if isinstance(mdp, TabularMDP) else None
         seed = int(seeds.sequence("environment").generate_state(1)[0])
-        return LOSS_KINDS[losses](layered, episodes, means=means, seed=seed)
-    if losses.episodes < episodes:
+        losses = LOSS_KINDS[losses](layered, episodes, means=means, seed=seed)
+    elif losses.episodes < episodes:
         raise InvalidInputError(
             f"Expected losses for all {episodes} episodes, got a sequence of {losses.episodes}; "
             f"make a longer one."
@@ -347,18 +297,9 @@ def _sequence(
             f"Expected losses for layers of widths {layered.widths.tolist()}, got "
             f"{losses.mdp.widths.tolist()}."
         )
-    return losses
-
-
-def _checked_losses(block: FloatArray, first: int) -> FloatArray:
-    inside = (block >= 0) & (block <= 1)
-    if not inside.all():
-        wrong = np.argwhere(~inside)[0]
-        raise InvalidInputError(
-            f"Expected losses in [0, 1], got {block[tuple(wrong)]} in episode "
-            f"{first + int(wrong[0])}; rescale them."
-        )
-    return np.ascontiguousarray(block, np.float64)
+    options = settings.release_options()
+    mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **options)
+    return World(layered, losses, mechanism, seeds)
 
 
 class HindsightRegret:

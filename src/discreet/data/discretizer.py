@@ -40,11 +40,8 @@ class Cuts:
     [0, 1, 2, 3, -2]
 
     Attributes:
-        column: the column's name.
-        points: the cut points, increasing.
         names: of the bins, with that of the unknown last if there is one.
-        low: the least value that can be; anything below is outside.
-        high: the largest value that can be.
+        low: the least value that can be, as high is the largest; others are outside.
         outside: what to do with values that cannot be, infinite ones among them: ``"refuse"``,
             ``"clip"`` (the first or the last bin) or ``"missing"`` (as if nothing were there).
         missing: what to do with missing values: ``"refuse"``, or ``"bin"``, a bin of their own.
@@ -75,7 +72,17 @@ class Cuts:
             raise InvalidInputError(f"Expected the name of a column, got {quoted(column)}.")
         put = object.__setattr__
         put(self, "column", column)
-        put(self, "points", _points(points, column))
+        if isinstance(points, str) or not isinstance(points, Iterable):
+            raise InvalidInputError(f"Expected a list of cut points, got {quoted(points)}.")
+        numbers = list(points)
+        for point in numbers:
+            _validate.real(point=point)
+        put(self, "points", tuple(map(float, numbers)))
+        if not numbers or any(b <= a for a, b in pairwise(self.points)):
+            raise InvalidInputError(
+                f"Expected increasing cut points for {column!r}, at least one, got "
+                f"{list(self.points)}."
+            )
         for side, bound in (("low", low), ("high", high)):
             if bound is not None:
                 _validate.real(**{f"bound of {column}": bound})
@@ -89,7 +96,10 @@ class Cuts:
                 f"Expected low < cut points < high for {column!r}, got low={self.low}, points "
                 f"{list(self.points)}, high={self.high}."
             )
-        default = _default_names(self)
+        between = [f"{_short(a)} to {_short(b)}" for a, b in pairwise(self.points)]
+        outer = f"< {_short(self.points[0])}", f">= {_short(self.points[-1])}"
+        parts = [outer[0], *between, outer[1], *(["unknown"] if missing == "bin" else [])]
+        default = tuple(f"{column} {part}" for part in parts)
         given = default if names is None else check_names(names, f"bins of {column!r}")
         if len(given) != len(default):
             raise InvalidInputError(
@@ -176,10 +186,7 @@ class Discretizer:
         return tuple(c.column for c in self.cuts)
 
     def states(self, columns: Mapping[str, ArrayLike]) -> IntArray:
-        """The states of all rows.
-
-        Args:
-            columns: the numbers of each column (NaN is missing), equally many.
+        """The states of all rows, from the numbers of each column (NaN is missing).
 
         Raises:
             InvalidInputError: a value is missing or outside and its `Cuts` refuse that; the message
@@ -187,12 +194,30 @@ class Discretizer:
         """
         bins = []
         for cuts in self.cuts:
+            label = quoted(cuts.column)
             if cuts.column not in columns:
                 raise InvalidInputError(
                     f"Expected the columns {', '.join(map(quoted, self.columns))}, got "
                     f"{', '.join(map(quoted, columns))}."
                 )
-            bins.append(_checked_bins(cuts, columns[cuts.column]))
+            try:
+                values = np.asarray(columns[cuts.column], np.float64)
+            except (TypeError, ValueError):
+                raise InvalidInputError(f"Expected numbers in column {label}.") from None
+            if values.ndim != 1:
+                raise InvalidInputError(
+                    f"Expected one list of numbers for column {label}, got an array of shape "
+                    f"{values.shape}."
+                )
+            found = cuts.bins(values)
+            bad = np.flatnonzero(found < 0)
+            if len(bad):
+                rule, remedy = cuts.refusal(int(found[bad[0]]))
+                raise InvalidInputError(
+                    f"Expected {rule}, got {values[bad[0]]} in column {label}, row {bad[0]} (the "
+                    f"first is 0); {remedy}."
+                )
+            bins.append(found)
         if len({len(b) for b in bins}) > 1:
             raise InvalidInputError(
                 f"Expected columns of one length, got {', '.join(str(len(b)) for b in bins)}."
@@ -224,49 +249,6 @@ class Discretizer:
             return cls(*(Cuts(**entry) for entry in entries))
         except TypeError as error:
             raise InvalidInputError(f"Expected the cuts of a discretizer: {error}.") from None
-
-
-def _checked_bins(cuts: Cuts, column: ArrayLike) -> IntArray:
-    try:
-        values = np.asarray(column, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"Expected numbers in column {quoted(cuts.column)}.") from None
-    if values.ndim != 1:
-        raise InvalidInputError(
-            f"Expected one list of numbers for column {quoted(cuts.column)}, got an array of "
-            f"shape {values.shape}."
-        )
-    bins = cuts.bins(values)
-    bad = np.flatnonzero(bins < 0)
-    if len(bad):
-        rule, remedy = cuts.refusal(int(bins[bad[0]]))
-        raise InvalidInputError(
-            f"Expected {rule}, got {values[bad[0]]} in column {quoted(cuts.column)}, row {bad[0]} "
-            f"(the first is 0); {remedy}."
-        )
-    return bins
-
-
-def _points(points: Iterable[float], column: str) -> tuple[float, ...]:
-    if isinstance(points, str) or not isinstance(points, Iterable):
-        raise InvalidInputError(f"Expected a list of cut points, got {quoted(points)}.")
-    numbers = []
-    for point in points:
-        _validate.real(point=point)
-        numbers.append(float(point))
-    if not numbers or any(b <= a for a, b in pairwise(numbers)):
-        raise InvalidInputError(
-            f"Expected increasing cut points for {column!r}, at least one, got {numbers}."
-        )
-    return tuple(numbers)
-
-
-def _default_names(cuts: Cuts) -> tuple[str, ...]:
-    first, last = cuts.points[0], cuts.points[-1]
-    between = [f"{_short(a)} to {_short(b)}" for a, b in pairwise(cuts.points)]
-    unknown = ["unknown"] if cuts.missing == "bin" else []
-    parts = [f"< {_short(first)}", *between, f">= {_short(last)}", *unknown]
-    return tuple(f"{cuts.column} {part}" for part in parts)
 
 
 def _short(number: float) -> str:

@@ -90,17 +90,14 @@ class Decided:
         if None in found:
             try:
                 for index in [i for i, number in enumerate(found) if number is None]:
-                    found[index] = self._number(cells[index])
+                    cell = cells[index]
+                    if cell not in self._known:
+                        self._known[cell] = self._decide(cell)
+                    found[index] = self._known[cell]
             except RefusedCellError as refused:
                 refused.index, refused.value = index, values[index]
                 raise
         return np.array(found, np.int64)
-
-    def _number(self, cell: object) -> int:
-        number = self._known.get(cell)
-        if number is None:
-            number = self._known[cell] = self._decide(cell)
-        return number
 
 
 class Users(dict[str, int]):
@@ -173,25 +170,15 @@ def _has_underscore(values: Sequence[object]) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """All rows of a table, as they come.
+    """All rows of a table, as they come; states and actions are numbers of the vocabulary."""
 
-    Attributes:
-        users: the number of each row's user, in the order in which they first come.
-        steps: 0 to H - 1, or H for the closing moment.
-        states: numbers of the vocabulary.
-        actions: likewise, or `NOTHING`.
-        rewards: in [0, 1], or NaN where missing.
-        following: the recorded next states, or `NOTHING`.
-        places: where the rows stand in the table.
-    """
-
-    users: IntArray
-    steps: IntArray
+    users: IntArray  # the number of each row's user, in the order in which they first come
+    steps: IntArray  # 0 to H - 1, or H for the closing moment
     states: IntArray
-    actions: IntArray
-    rewards: FloatArray
-    following: IntArray
-    places: IntArray
+    actions: IntArray  # or `NOTHING`
+    rewards: FloatArray  # in [0, 1], or NaN where missing
+    following: IntArray  # the recorded next states, or `NOTHING`
+    places: IntArray  # where the rows stand in the table
 
     def __len__(self) -> int:
         return len(self.users)
@@ -262,18 +249,18 @@ class _Reader:
         discretizer = self._layout.discretizer
         if discretizer is None:
             return self._named("state", part)
-        cells = [self._cells(partial(_bins, c), c.column, part) for c in discretizer.cuts]
+
+        def bins(cuts: Cuts, values: Sequence[object]) -> IntArray:
+            given = numbers(values)
+            found = cuts.bins(given)
+            bad = np.flatnonzero(found < 0)
+            if len(bad):
+                rule, remedy = cuts.refusal(int(found[bad[0]]))
+                raise RefusedCellError(float(given[bad[0]]), rule, f"{remedy}.", int(bad[0]))
+            return found
+
+        cells = [self._cells(partial(bins, c), c.column, part) for c in discretizer.cuts]
         return discretizer.combine(cells)
-
-
-def _bins(cuts: Cuts, values: Sequence[object]) -> IntArray:
-    given = numbers(values)
-    bins = cuts.bins(given)
-    bad = np.flatnonzero(bins < 0)
-    if len(bad):
-        rule, remedy = cuts.refusal(int(bins[bad[0]]))
-        raise RefusedCellError(float(given[bad[0]]), rule, f"{remedy}.", int(bad[0]))
-    return bins
 
 
 def _rewards(layout: Layout, values: Sequence[object]) -> FloatArray:
@@ -312,7 +299,17 @@ class _Episodes:
         following = self._following()
         ordinary = np.flatnonzero(~closing)
         self._rows, following = self._rows[ordinary], following[ordinary]
-        return self._laid_out(self._ends(following))
+        ends, rows, padding = self._ends(following), self._rows, self._layout.padding
+        users, horizon = len(ends), len(self._steps)
+        states = np.repeat(ends[:, None], horizon + 1, axis=1)
+        actions = np.zeros((users, horizon), np.int64)
+        rewards = np.zeros((users, horizon))
+        if padding is not None:
+            actions[:] = self._layout.end_actions(padding)[:, ends].T
+            rewards[:] = self._layout.scaled(np.array(padding.reward))
+        cells = rows.users, rows.steps
+        states[cells], actions[cells], rewards[cells] = rows.states, rows.actions, rows.rewards
+        return Trajectories(states, actions, rewards)
 
     @property
     def _last(self) -> BoolArray:
@@ -345,7 +342,17 @@ class _Episodes:
         lengths = np.diff(np.append(begins, len(rows)))
         wrong = rows.steps != np.arange(len(rows)) - np.repeat(begins, lengths)
         if wrong.any():
-            raise self._wrong_order(int(np.flatnonzero(wrong)[0]))
+            index = int(np.flatnonzero(wrong)[0])
+            same = index > 0 and rows.users[index - 1] == rows.users[index]
+            if same and rows.steps[index - 1] == rows.steps[index]:
+                before = self._at(int(rows.places[index - 1]))
+                rule = f"every step once, got it also in {before}; remove one of the two rows"
+            else:
+                missing = self._step(int(rows.steps[index - 1]) + 1 if same else 0)
+                rule = (
+                    f"steps without a gap, got none called {missing} before this one; add the row"
+                )
+            raise self._refusal(index, rule)
         self._refuse_first(
             closing & ~self._last,
             "only a user's last row without action and reward, got a later one; fill them in",
@@ -356,23 +363,6 @@ class _Episodes:
         self._refuse_first(
             closing & (rows.following != NOTHING),
             "no next state where there is no action, got one; give it a row of its own",
-        )
-
-    def _wrong_order(self, index: int) -> InvalidInputError:
-        """A step that comes twice, or one that is missing before this row."""
-        rows = self._rows
-        step = int(rows.steps[index])
-        same = index > 0 and rows.users[index - 1] == rows.users[index]
-        if same and rows.steps[index - 1] == step:
-            before = self._at(int(rows.places[index - 1]))
-            return self._refusal(
-                index, f"every step once, got it also in {before}; remove one of the two rows"
-            )
-        missing = int(rows.steps[index - 1]) + 1 if same else 0
-        return self._refusal(
-            index,
-            f"steps without a gap, got none called {self._step(missing)} before this one; add the "
-            f"row",
         )
 
     def _following(self) -> IntArray:
@@ -391,22 +381,18 @@ class _Episodes:
         rows, padding = self._rows, self._layout.padding
         last = self._last
         early = last & (rows.steps < len(self._steps) - 1)
-        if padding is None:
-            self._refuse_early(early)
-        else:
+        if padding is not None:
             following = self._arrived(following, early, padding)
-        unseen = last & (following == NOTHING)
-        return np.where(unseen, rows.states, following)[last]
-
-    def _refuse_early(self, early: BoolArray) -> None:
-        if early.any():
+        elif early.any():
             index = int(np.flatnonzero(early)[0])
-            missing = int(self._rows.steps[index]) + 1
+            missing = self._step(int(rows.steps[index]) + 1)
             raise self._refusal(
                 index,
-                f"episodes of {len(self._steps)} steps, got no step {self._step(missing)}; add the "
-                f"row, or say padding=Padding(END_STATE) if episodes can end early",
+                f"episodes of {len(self._steps)} steps, got no step {missing}; add the row, or say "
+                f"padding=Padding(END_STATE) if episodes can end early",
             )
+        unseen = last & (following == NOTHING)
+        return np.where(unseen, rows.states, following)[last]
 
     def _arrived(self, following: IntArray, early: BoolArray, padding: Padding) -> IntArray:
         """Episodes that ended early are in an end state, seen or the only one."""
@@ -419,19 +405,6 @@ class _Episodes:
             f"one that does not; correct its last next state, or add the missing steps",
         )
         return following
-
-    def _laid_out(self, ends: IntArray) -> Trajectories:
-        rows, layout, padding = self._rows, self._layout, self._layout.padding
-        users, horizon = len(ends), len(self._steps)
-        states = np.repeat(ends[:, None], horizon + 1, axis=1)
-        actions = np.zeros((users, horizon), np.int64)
-        rewards = np.zeros((users, horizon))
-        if padding is not None:
-            actions[:] = layout.end_actions(padding)[:, ends].T
-            rewards[:] = layout.scaled(np.array(padding.reward))
-        cells = rows.users, rows.steps
-        states[cells], actions[cells], rewards[cells] = rows.states, rows.actions, rows.rewards
-        return Trajectories(states, actions, rewards)
 
     def _step(self, number: int) -> str:
         names = [*self._steps, self._layout.vocabulary.closing]

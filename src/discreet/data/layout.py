@@ -89,9 +89,27 @@ class Layout:
             )
         _validate.truth(clip_rewards=self.clip_rewards)
         _check_roles(self.columns)
-        _check_range(self.reward_range)
+        if not isinstance(self.reward_range, Sequence) or len(self.reward_range) != 2:
+            raise InvalidInputError(
+                f"Expected reward_range=(low, high), got {quoted(self.reward_range)}."
+            )
+        low, high = self.reward_range
+        _validate.real(low=low, high=high)
+        if not low < high or not math.isfinite(float(high) - float(low)):
+            raise InvalidInputError(
+                f"Expected a reward_range with low < high, got ({low!r}, {high!r})."
+            )
         if self.discretizer is not None:
-            _check_states(self.discretizer, self.vocabulary)
+            if not isinstance(self.discretizer, Discretizer):
+                raise InvalidInputError(
+                    f"Expected Discretizer(Cuts(...), ...), got {quoted(self.discretizer)}."
+                )
+            names = self.discretizer.names
+            if self.vocabulary.states[: len(names)] != names:
+                raise InvalidInputError(
+                    "Expected a vocabulary whose states begin with those of the discretizer; "
+                    "write Vocabulary(states=[*discretizer.names, ...], ...)."
+                )
         if self.padding is not None:
             self._check_padding(self.padding)
 
@@ -165,25 +183,4 @@ def _check_roles(columns: Mapping[str, str]) -> None:
     if twice is not None:
         raise InvalidInputError(
             f"Expected a column of its own for each role, got {quoted(twice)} for several."
-        )
-
-
-def _check_range(reward_range: tuple[float, float]) -> None:
-    if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
-        raise InvalidInputError(f"Expected reward_range=(low, high), got {quoted(reward_range)}.")
-    low, high = reward_range
-    _validate.real(low=low, high=high)
-    if not low < high or not math.isfinite(float(high) - float(low)):
-        raise InvalidInputError(
-            f"Expected a reward_range with low < high, got ({low!r}, {high!r})."
-        )
-
-
-def _check_states(discretizer: Discretizer, vocabulary: Vocabulary) -> None:
-    if not isinstance(discretizer, Discretizer):
-        raise InvalidInputError(f"Expected Discretizer(Cuts(...), ...), got {quoted(discretizer)}.")
-    if vocabulary.states[: len(discretizer.names)] != discretizer.names:
-        raise InvalidInputError(
-            "Expected a vocabulary whose states begin with those of the discretizer; write "
-            "Vocabulary(states=[*discretizer.names, ...], ...)."
         )

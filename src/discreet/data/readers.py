@@ -83,13 +83,22 @@ class CsvSource:
         if header is None:
             raise InvalidInputError(f"Expected a header and rows, got nothing: {title} is empty.")
         self.names = [spelled(name) for name in header]
-        if len(self.names) == 1:
-            _hint_at_delimiter(self.names[0], title)
+        for mark in (";", "\t", "|", ",") if len(self.names) == 1 else ():
+            if mark in self.names[0]:
+                raise InvalidInputError(
+                    f"Expected several columns, got one, {quoted(self.names[0])}, in {title}; pass "
+                    f"delimiter={mark!r}."
+                )
 
     def parts(self, columns: Sequence[str]) -> Iterator[Part]:
         for lines, rows in self._blocks(_ROWS):
             if set(map(len, rows)) != {len(self.names)}:
-                self._refuse_ragged(lines, rows)
+                pairs = zip(lines, rows, strict=True)
+                line, row = next(pair for pair in pairs if len(pair[1]) != len(self.names))
+                raise InvalidInputError(
+                    f"Expected {len(self.names)} fields as in the header, got {len(row)} at "
+                    f"{self.at(line)}; correct the row, and quote fields that hold the delimiter."
+                )
             values = dict(zip(self.names, zip(*rows, strict=True), strict=True))
             yield Part(values.__getitem__, np.array(lines))
 
@@ -116,14 +125,6 @@ class CsvSource:
             filled = [i for i, row in enumerate(rows) if row]
             if filled:
                 yield [lines[i] for i in filled], [rows[i] for i in filled]
-
-    def _refuse_ragged(self, lines: Sequence[int], rows: Sequence[list[str]]) -> None:
-        for line, row in zip(lines, rows, strict=True):
-            if len(row) != len(self.names):
-                raise InvalidInputError(
-                    f"Expected {len(self.names)} fields as in the header, got {len(row)} at "
-                    f"{self.at(line)}; correct the row, and quote fields that hold the delimiter."
-                )
 
 
 def check_delimiter(delimiter: object) -> None:
@@ -184,15 +185,6 @@ def _decodes(line: bytes, encoding: str) -> bool:
     except UnicodeError:
         return False
     return True
-
-
-def _hint_at_delimiter(name: str, title: str) -> None:
-    for mark in (";", "\t", "|", ","):
-        if mark in name:
-            raise InvalidInputError(
-                f"Expected several columns, got one, {quoted(name)}, in {title}; pass "
-                f"delimiter={mark!r}."
-            )
 
 
 class ParquetSource:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, TextIO, Unpack
+from typing import Self, TextIO, Unpack
 
 from discreet import _validate
 from discreet._spelling import quoted
@@ -73,14 +73,9 @@ def read_csv(
     encoding: str = "utf-8-sig",
     **options: Unpack[Options],
 ) -> tuple[Trajectories, list[str]]:
-    """Episodes from a CSV file with a header; see `read_frame`. Errors name the line.
+    """Episodes from a CSV file, or an open one, with a header; see `read_frame`.
 
-    Args:
-        file: its path, or the open text file.
-        vocabulary: the public names of states, actions and steps.
-        delimiter: between fields.
-        encoding: of the file; the default is UTF-8 with or without a byte-order mark.
-        options: as for `read_frame`.
+    Errors name the line. The default encoding is UTF-8 with or without a byte-order mark.
     """
     layout = Layout(vocabulary, **options)
     with open_csv(file, delimiter, encoding) as source:
@@ -113,8 +108,6 @@ class TableFormat:
         reward_range: the least and the largest reward that can be.
         clip_rewards: rewards beyond it count as its ends.
         padding: ``{"end": state or states, "reward": number}`` of episodes that ended early.
-        delimiter: of CSV files.
-        encoding: of CSV files.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -136,8 +129,11 @@ class TableFormat:
                 raise UnknownNameError("fact of a table", str(key), known)
         given = dict(plain)
         for key in ("cuts", "reward_range"):
-            if key in given:
-                given[key] = _listed(key, given[key])
+            if not isinstance(given.get(key, ()), list | tuple):
+                raise InvalidInputError(
+                    f"Expected {key} of a table as a list, got {quoted(given[key])}."
+                )
+            given |= {key: tuple(given[key])} if key in given else {}
         return cls(**given)
 
     def to_dict(self) -> dict[str, Plain]:
@@ -156,12 +152,7 @@ class TableFormat:
         return Discretizer.from_dict({"cuts": list(self.cuts)}) if self.cuts else None
 
     def layout(self, vocabulary: Vocabulary, policy: Policy | None = None) -> Layout:
-        """The same facts beside the names; refuses what cannot be.
-
-        Args:
-            vocabulary: of states, actions and steps.
-            policy: that the users followed: what padding fills in.
-        """
+        """The same facts beside the names; padding fills in the ``policy`` that users followed."""
         check_delimiter(self.delimiter)
         check_encoding(self.encoding)
         return Layout(
@@ -183,12 +174,6 @@ class TableFormat:
                 return read_episodes(table, layout)
         with open_csv(path, self.delimiter, self.encoding) as text:
             return read_episodes(text, layout)
-
-
-def _listed(key: str, value: object) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise InvalidInputError(f"Expected {key} of a table as a list, got {quoted(value)}.")
-    return tuple(value)
 
 
 def _padding(plain: JsonObject, policy: Policy | None) -> Padding:

@@ -42,9 +42,6 @@ class Vocabulary:
     1
 
     Attributes:
-        states: names of the states.
-        actions: names of the actions.
-        steps: names of the steps, first to last.
         closing: the name of the moment after the last step, at which only a state is observed
             (the number that follows, if the steps are consecutive numbers); None if it has none.
     """
@@ -72,7 +69,6 @@ class Vocabulary:
 
     @property
     def shape(self) -> Shape:
-        """The problem's size."""
         return Shape(len(self.states), len(self.actions), len(self.steps))
 
     def numbers(self, kind: str) -> Mapping[str, int]:
@@ -160,7 +156,14 @@ def check_names(given: int | Iterable[str | int], kind: str) -> tuple[str, ...]:
     names = tuple(_name(name, kind) for name in given)
     if not names:
         raise InvalidInputError(f"Expected at least one of {kind}, got none.")
-    _check_distinct(names, kind)
+    seen: dict[str | None, str] = {}
+    for name in names:
+        if key(name) in seen:
+            raise InvalidInputError(
+                f"Expected different names of {kind}, got {quoted(seen[key(name)])} and "
+                f"{quoted(name)}, which are one; rename one of them."
+            )
+        seen[key(name)] = name
     return names
 
 
@@ -181,18 +184,6 @@ def _name(given: object, kind: str) -> str:
             f"holds a control character or a line break; leave it out."
         )
     return name
-
-
-def _check_distinct(names: tuple[str, ...], kind: str) -> None:
-    seen: dict[str | None, str] = {}
-    for name in names:
-        other = seen.get(key(name))
-        if other is not None:
-            raise InvalidInputError(
-                f"Expected different names of {kind}, got {quoted(other)} and {quoted(name)}, "
-                f"which are one; rename one of them."
-            )
-        seen[key(name)] = name
 
 
 def _following(steps: tuple[str, ...]) -> str | None:

@@ -161,10 +161,10 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
     from discreet.learners.continual import make_learner
     from discreet.learners.learn import (
         check_trust,
+        continual_kind,
         learn,
         make_batch_learner,
         public_facts,
-        stream_kind,
     )
     from discreet.learners.result import record_points
 
@@ -184,7 +184,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
         except TypeError as error:
             raise DiscreetError(f"Learner {spec.name!r} cannot be made: {error}.") from error
     else:
-        make_learner(stream_kind(spec), mdp, cell.trust, cell.episodes, rng, settings)
+        make_learner(continual_kind(spec), mdp, cell.trust, cell.episodes, rng, settings)
 
 
 # Engines execute tasks; which one is used never changes a result.

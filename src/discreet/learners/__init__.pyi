@@ -1,7 +1,7 @@
 from discreet.learners.base import Batch as Batch
 from discreet.learners.base import BatchLearner as BatchLearner
+from discreet.learners.base import ContinualLearner as ContinualLearner
 from discreet.learners.base import Problem as Problem
-from discreet.learners.base import StreamLearner as StreamLearner
 from discreet.learners.check import LearnerReport as LearnerReport
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.registry import LearnerSpec as LearnerSpec
@@ -10,5 +10,5 @@ from discreet.learners.registry import learner_names as learner_names
 from discreet.learners.registry import register as register
 from discreet.learners.result import RegretCurve as RegretCurve
 from discreet.learners.result import Result as Result
+from discreet.learners.settings import ContinualSettings as ContinualSettings
 from discreet.learners.settings import Settings as Settings
-from discreet.learners.settings import StreamSettings as StreamSettings

@@ -1,7 +1,7 @@
 """What a learner is, in both schedules: from private statistics to the next policy.
 
 A learner never draws noise and never sees a raw count: a *batch* learner asks for a policy and is
-told the private statistics of its users; a *stream* learner turns the private statistics of all
+told the private statistics of its users; a *continual* learner turns the private statistics of all
 users before into the policy of the next.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
-from discreet.learners.settings import Settings, StreamSettings
+from discreet.learners.settings import ContinualSettings, Settings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
@@ -149,8 +149,8 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
         """Set up what is known before the first batch, and the settings that follow from it."""
 
 
-class StreamLearner(ABC):
-    """A learner of the stream schedule: `next_policy` is all that it must have.
+class ContinualLearner(ABC):
+    """A learner of the continual schedule: `next_policy` is all that it must have.
 
     A learner may exist twice: `next_policy` reads like the paper, and `planner` names a compiled
     kernel that does the same, fed with the `coefficients` of every release. Tests prove that both
@@ -166,7 +166,7 @@ class StreamLearner(ABC):
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     """One line for `discreet list`."""
-    settings_type: ClassVar[type[StreamSettings]] = StreamSettings
+    settings_type: ClassVar[type[ContinualSettings]] = ContinualSettings
     paper: ClassVar[str] = ""
     """The paper that it is printed in, where ``calibration="paper"`` would mean another's."""
     stochastic: ClassVar[bool] = False
@@ -177,7 +177,7 @@ class StreamLearner(ABC):
         problem: Problem,
         mechanism: ContinualMechanism,
         rng: np.random.Generator,
-        settings: StreamSettings,
+        settings: ContinualSettings,
     ) -> None:
         self.problem = problem
         self.mechanism = mechanism

@@ -10,14 +10,14 @@ import numpy as np
 from discreet._seeds import RunSeeds
 from discreet._types import Checked, Floats, Plain
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
-from discreet.learners.base import BatchLearner, StreamLearner
+from discreet.learners.base import BatchLearner, ContinualLearner
 from discreet.learners.continual import make_learner
 from discreet.learners.learn import (
+    continual_kind,
     learn,
     make_batch_learner,
     public_facts,
     release_batch,
-    stream_kind,
 )
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
@@ -37,8 +37,8 @@ _TRUSTS: dict[str, TrustModel] = {
     "shuffle": Shuffle(5, 1e-6),
 }
 _FLAT = "sublinear without privacy"
+_LOSES = "on {} the last quarter loses {:.0%} of what the first quarter loses"
 _PRIVATE = "only private counts"
-_SENTENCES = ("passed", "problems", "unchecked")
 _RUNS = 20
 _FAR = 6.0
 """Standard errors between two means that chance exceeds with probability below 1e-6."""
@@ -65,8 +65,8 @@ class LearnerReport(Checked):
 
     def to_dict(self) -> dict[str, Plain]:
         """As JSON takes it."""
-        sentences = {name: list(getattr(self, name)) for name in _SENTENCES}
-        return {**asdict(self), **sentences}
+        lists = {name: list(getattr(self, name)) for name in ("passed", "problems", "unchecked")}
+        return {**asdict(self), **lists}
 
 
 def check_learner(
@@ -99,9 +99,9 @@ def check_learner(
     checks: dict[str, Callable[[], str | None]] = {
         "determinism": lambda: _determinism(spec, settings),
         "valid policies": lambda: _valid_policies(spec, settings),
-        _PRIVATE: lambda: _only_private(spec, settings),
+        _PRIVATE: lambda: peeks(spec, settings),
         "relabelling": lambda: _relabelling(spec, settings),
-        _FLAT: lambda: _sublinear(shares),
+        _FLAT: lambda: next((_LOSES.format(*row) for row in shares.items() if row[1] > 0.7), None),
     }
     unchecked = {}
     if spec.make is None:  # nobody can see what it does with the model
@@ -154,10 +154,6 @@ def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | 
     return None
 
 
-def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
-    return next(filter(None, (_peeks(spec, trust, settings) for trust in _trusts(spec))), None)
-
-
 def _raw(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(map(_raw, value.values()))
@@ -166,20 +162,24 @@ def _raw(value: object) -> bool:
     return isinstance(value, TabularMDP | Counts)
 
 
-def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
+def peeks(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
+    """What a learner knows besides private counts, in a sentence; None if nothing is found."""
     mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
-    first = _play(spec, mdp, trust, settings)
-    again = _play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
-    if first.asked != again.asked:
-        return f"under {type(trust).__name__} what it asks depends on more than it was told"
-    held = [key for key, value in vars(first.learner).items() if _raw(value)]
-    return f"the learner holds the model or raw counts: {', '.join(held)}" if held else None
+    for trust in _trusts(spec):
+        first = _play(spec, mdp, trust, settings)
+        again = _play(spec, _reversed(mdp, "actions"), trust, settings, told=first.released)
+        if first.asked != again.asked:
+            return f"under {type(trust).__name__} what it asks depends on more than it was told"
+        held = [key for key, value in vars(first.learner).items() if _raw(value)]
+        if held:
+            return f"the learner holds the model or raw counts: {', '.join(held)}"
+    return None
 
 
 class _Played(NamedTuple):
     """A run: users and policy of each batch (of a stream: one user), and what was released."""
 
-    learner: BatchLearner | StreamLearner
+    learner: BatchLearner | ContinualLearner
     asked: list[tuple[int, bytes]]
     released: list[PrivateCounts]
 
@@ -195,13 +195,13 @@ def _play(
     given, seeds = dict(settings), RunSeeds(0)
     luck = seeds.generator("policy")
     if spec.schedule != "batch":
-        stream_learner = make_learner(stream_kind(spec), mdp, trust, 20, luck, settings)
-        mechanism, played = stream_learner.mechanism, _Played(stream_learner, [], [])
+        continual_learner = make_learner(continual_kind(spec), mdp, trust, 20, luck, settings)
+        mechanism, played = continual_learner.mechanism, _Played(continual_learner, [], [])
         stream, counts = SimulatedStream(mdp, mechanism, seeds), no_counts(mechanism)
         for user in range(mechanism.episodes):
-            policy = stream_learner.next_policy(counts)
+            policy = continual_learner.next_policy(counts)
             played.asked.append((1, policy.key))
-            played.released.append(stream.add(policy, stream_learner.rng))
+            played.released.append(stream.add(policy, continual_learner.rng))
             counts = (played.released if told is None else told)[user]
         return played
     problem = public_facts(mdp, 300, stationary=bool(given.pop("stationary", False)))
@@ -221,38 +221,29 @@ def _play(
 
 
 def _relabelling(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
-    mdp = RiverSwim(states=3, horizon=3)
-    trust = _trusts(spec)[-1]
-    plain = _finals(spec, mdp, trust, settings)
-    for what, other in (("actions", _reverse_actions(mdp)), ("states", _reverse_states(mdp))):
-        moved = _finals(spec, other, trust, settings)
+    mdp, trust = RiverSwim(states=3, horizon=3), _trusts(spec)[-1]
+
+    def finals(mdp: TabularMDP) -> Floats:
+        return np.array([_run(spec, mdp, trust, s, **settings).final_regret for s in range(_RUNS)])
+
+    plain = finals(mdp)
+    for what in ("actions", "states"):
+        moved = finals(_reversed(mdp, what))
         error = np.sqrt((plain.var() + moved.var()) / _RUNS) + 1e-9 * plain.mean() + 1e-12
         if abs(plain.mean() - moved.mean()) > _FAR * error:
             return f"regret {plain.mean():.3g} becomes {moved.mean():.3g} when {what} are renamed"
     return None
 
 
-def _finals(
-    spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: Mapping[str, object]
-) -> Floats:
-    return np.array([_run(spec, mdp, trust, s, **settings).final_regret for s in range(_RUNS)])
-
-
-def _reverse_actions(mdp: TabularMDP) -> TabularMDP:
+def _reversed(mdp: TabularMDP, what: str) -> TabularMDP:
+    """The same model, its actions or its states numbered from the other end."""
+    transitions, rewards, initial = mdp.transitions[0], mdp.rewards[0], mdp.initial
+    if what == "actions":
+        transitions, rewards = transitions[:, ::-1], rewards[:, ::-1]
+    else:
+        transitions, rewards, initial = transitions[::-1, :, ::-1], rewards[::-1], initial[::-1]
     return TabularMDP(
-        transitions=mdp.transitions[0][:, ::-1],
-        rewards=mdp.rewards[0][:, ::-1],
-        initial=mdp.initial,
-        horizon=mdp.horizon,
-    )
-
-
-def _reverse_states(mdp: TabularMDP) -> TabularMDP:
-    return TabularMDP(
-        transitions=mdp.transitions[0][::-1, :, ::-1],
-        rewards=mdp.rewards[0][::-1],
-        initial=mdp.initial[::-1],
-        horizon=mdp.horizon,
+        transitions=transitions, rewards=rewards, initial=initial, horizon=mdp.horizon
     )
 
 
@@ -273,10 +264,3 @@ def _flattening(
         last = float(curve.values[-1] - marks[1])
         shares[name] = last / max(float(marks[0]), 1e-12) if last > 0 else 0.0
     return shares
-
-
-def _sublinear(shares: dict[str, float]) -> str | None:
-    for name, share in shares.items():
-        if share > 0.7:
-            return f"on {name} the last quarter loses {share:.0%} of what the first quarter loses"
-    return None

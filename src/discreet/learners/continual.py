@@ -1,9 +1,9 @@
-"""The stream schedule: one episode, one release, one new policy; shared by all stream learners.
+"""The continual schedule: one episode, one release, one new policy; shared by all its learners.
 
-A stream learner exists twice. The *reference* (`StreamLearner.next_policy`) reads like the paper
-and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients of each
-release; `privacy.simulation.kernels.run_block` asks it for a policy before every simulated user.
-Tests prove that both walk through the same policies.
+A continual learner exists twice. The *reference* (`ContinualLearner.next_policy`) reads like the
+paper and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients
+of each release; `privacy.simulation.kernels.run_block` asks it for a policy before every simulated
+user. Tests prove that both walk through the same policies.
 """
 
 import math
@@ -19,46 +19,45 @@ from discreet._jit import BORROWED, inlined
 from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Problem, StreamLearner
+from discreet.learners.base import ContinualLearner, Problem
 from discreet.learners.result import RegretRecorder, Result, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.simulation.kernels import (
-    FLOATS_4,
-    GENERATOR,
-    INTEGERS_2,
-    PLANNER,
-)
+from discreet.privacy.simulation.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
 from discreet.privacy.simulation.users import SimulatedStream, no_counts
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Calibration, Local, TrustModel
 
 _COEFFICIENTS = 1 << 12
 """Episodes whose coefficients are computed at once."""
+TIE = 1e-12
+"""Values closer than this are equal up to rounding: integer noise makes such ties common."""
+ROWS = 7
+"""Of a model, beside the S rows of probabilities."""
 
 
 def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
-    """Transitions, visits and rewards; stream learners need all three."""
+    """Transitions, visits and rewards; continual learners need all three."""
     if counts.transitions is None or counts.visits is None or counts.rewards is None:
         raise UnsupportedError(
-            f"Stream learners need the statistics {', '.join(STATISTICS)}; one is missing."
+            f"Continual learners need the statistics {', '.join(STATISTICS)}; one is missing."
         )
     return counts.transitions, counts.visits, counts.rewards
 
 
-StreamKind = TypeVar("StreamKind", bound=StreamLearner)
+ContinualKind = TypeVar("ContinualKind", bound=ContinualLearner)
 
 
 def make_learner(
-    kind: type[StreamKind],
+    kind: type[ContinualKind],
     mdp: TabularMDP,
     trust: TrustModel,
     episodes: int,
     rng: np.random.Generator,
     settings: Mapping[str, object],
-) -> StreamKind:
+) -> ContinualKind:
     """A learner with its release calibrated."""
     chosen = kind.settings_type.choose(settings, learner=kind.name)
     stationary = mdp.stationary if chosen.stationary is None else chosen.stationary
@@ -67,28 +66,24 @@ def make_learner(
             f"stationary=True needs a stationary MDP, and {mdp!r} is not; drop the setting "
             f"(or relabel actions per state, not per step and state)."
         )
-    mechanism = _own_print(trust, kind).calibrate(
+    if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
+        trust = replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
+    mechanism = trust.calibrate(
         mdp.shape, schedule="continual", episodes=episodes, stationary=stationary
     )
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
     return kind(problem, mechanism, rng, replace(chosen, stationary=stationary))
 
 
-def _own_print(trust: TrustModel, kind: type[StreamLearner]) -> TrustModel:
-    if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
-        return replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
-    return trust
-
-
-def run_stream(
-    kind: type[StreamLearner],
+def run_continual(
+    kind: type[ContinualLearner],
     mdp: TabularMDP,
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
     **settings: object,
 ) -> Result:
-    """Simulate ``episodes`` users under a stream learner, compiled if it has a planner."""
+    """Simulate ``episodes`` users under a continual learner, compiled if it has a planner."""
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     recorder = RegretRecorder(episodes)
     if learner.planner() is None:
@@ -122,7 +117,7 @@ class CompiledRun:
     `SimulatedStream` to `run_block`, both of privacy, unopened; planners get public counters alone.
     """
 
-    def __init__(self, mdp: TabularMDP, learner: StreamLearner, seeds: RunSeeds) -> None:
+    def __init__(self, mdp: TabularMDP, learner: ContinualLearner, seeds: RunSeeds) -> None:
         self.learner = learner
         self.stream = SimulatedStream(mdp, learner.mechanism, seeds)
         self._optimum = RegretMeter(mdp).optimal.value
@@ -139,25 +134,30 @@ class CompiledRun:
         compiled, memory = learner.planner(), learner.memory()
         if compiled is None:
             raise UnsupportedError(f"{learner.name} has no compiled planner.")
-        check_memory(compiled, memory, shape.visits, groups)
+        # Compiled code does not look where its arrays end.
+        kept = _KEPT.get(compiled)
+        least = math.prod(shape.visits)
+        least += kept(groups * states * choices, states) if kept else 0
+        if memory.shape[1:] != shape.visits or memory.size < least:
+            raise InvalidInputError(
+                f"This planner needs a memory [M, H, S, A] with (H, S, A) = {shape.visits} and at "
+                f"least {least} numbers, got one of shape {memory.shape}: memory() of its learner "
+                f"has to make it."
+            )
         scratch = Scratch(memory, model, np.zeros((shape.horizon + 1, shape.states)))
         policy = NextPolicy(
             self._actions, self._probabilities, np.full_like(self._actions, -1), np.array([np.nan])
         )
-        planner = Pointer(compiled)
-        rows = _Coefficients(learner)
+        planner, start, rows = Pointer(compiled), 0, np.zeros((0, 0))
         for first, count, users in self.stream.blocks():
-            values = np.zeros(count)
-            run_block(
-                planner,
-                rows.of(first, count),
-                users,
-                scratch,
-                policy,
-                learner.stochastic,
-                values,
-                learner.rng,
-            )
+            if first + count > start + len(
+                rows
+            ):  # for many episodes at a time: blocks may be short
+                last = min(learner.mechanism.episodes, first + max(count, _COEFFICIENTS))
+                start, rows = first, learner.coefficients(np.arange(first, last))
+            mine, values = rows[first - start : first - start + count], np.zeros(count)
+            stochastic, rng = learner.stochastic, learner.rng
+            run_block(planner, mine, users, scratch, policy, stochastic, values, rng)
             del users  # before the next block is drawn, which then stands in the same memory
             yield np.maximum(0.0, self._optimum - values)
 
@@ -168,23 +168,8 @@ class CompiledRun:
         return DeterministicPolicy(self._actions)
 
 
-class _Coefficients:
-    """A learner's coefficients, computed for many episodes at a time: blocks may be short."""
-
-    def __init__(self, learner: StreamLearner) -> None:
-        self._learner, self._first = learner, 0
-        self._rows: Floats = np.zeros((0, 0))
-
-    def of(self, first: int, count: int) -> Floats:
-        if first + count > self._first + len(self._rows):
-            last = min(self._learner.mechanism.episodes, first + max(count, _COEFFICIENTS))
-            self._first = first
-            self._rows = self._learner.coefficients(np.arange(first, last))
-        return self._rows[first - self._first : first - self._first + count]
-
-
 def walk(
-    learner: StreamLearner, mdp: TabularMDP, seeds: RunSeeds
+    learner: ContinualLearner, mdp: TabularMDP, seeds: RunSeeds
 ) -> Iterator[tuple[Policy, float]]:
     """Plan, play, release; yields each policy and its regret."""
     stream, meter = SimulatedStream(mdp, learner.mechanism, seeds), RegretMeter(mdp)
@@ -197,16 +182,8 @@ def walk(
 
 def choose(q: Floats, rng: np.random.Generator) -> int:
     """An action of the largest Q value, ties (up to rounding) broken uniformly at random."""
-    best = np.flatnonzero(q >= q.max() - 1e-12)
+    best = np.flatnonzero(q >= q.max() - TIE)
     return int(best[0]) if len(best) == 1 else int(best[int(rng.random() * len(best))])
-
-
-TIE = 1e-12
-"""Values closer than this are equal up to rounding: integer noise makes such ties common."""
-
-
-ROWS = 7
-"""Of a model, beside the S rows of probabilities."""
 
 
 _KEPT: dict[Callable[..., None], Callable[[int, int], int]] = {}
@@ -240,24 +217,6 @@ def planner(
     if kept is not None:
         _KEPT[compiled] = kept
     return compiled
-
-
-def check_memory(
-    planner: Callable[..., None], memory: Floats, q: tuple[int, int, int], groups: int
-) -> None:
-    """Compiled code does not look where its arrays end.
-
-    Raises:
-        InvalidInputError: the planner would read or write past the end of ``memory``.
-    """
-    kept = _KEPT.get(planner)
-    least = math.prod(q) + (kept(groups * q[1] * q[2], q[1]) if kept else 0)
-    if memory.shape[1:] != q or memory.size < least:
-        raise InvalidInputError(
-            f"This planner needs a memory [M, H, S, A] with (H, S, A) = {q} and "
-            f"at least {least} numbers, got one of shape {memory.shape}: memory() of its learner "
-            f"has to make it."
-        )
 
 
 class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc, unused-ignore]

@@ -31,22 +31,16 @@ Regret: sqrt(S·A·H²·T) + S²·A·H³/eps (central), sqrt(S·A·H²·T) + S²
 logarithms, proven for ``constants="theory"`` and time-inhomogeneous counts; with practical
 constants nothing is proven. The guarantee of the release holds whatever the constants.
 
-`Optimist` is the backward induction that these two and `private_ucb` share, as the papers print it;
-`_column` is its compiled form, which tests hold equal to it.
-
-Compiled optimistic value iteration, shared by the UCBVI family.
-
-The learners differ only in how counts become a model and in the factors of the bonus
+**Both, and `private_ucb`,** differ only in how counts become a model and in the factors of b:
 
     b(h,s,a) = VARIANCE·sqrt(Var_P(V)/N) + ROOT/sqrt(N - SHIFT) + LINEAR/N + SQUARE/N²
-               + sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) / N),
+               + sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) / N).
 
-so a learner computes one row of factors per release (`Column` names them) and the planners
-below serve them all. N'(s') is the number of visits to s' at the next step.
+So a learner computes one row of factors per release (`Column` names them). `Optimist` reads them as
+above; `optimistic_policy` is its compiled form, which tests hold equal to it.
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -56,7 +50,7 @@ import numpy as np
 
 from discreet._jit import inlined
 from discreet._types import Floats, Ints
-from discreet.learners.base import StreamLearner
+from discreet.learners.base import ContinualLearner
 from discreet.learners.continual import break_ties, choose, greedy, planner, three_statistics
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
@@ -67,40 +61,28 @@ from discreet.privacy.statistics import PrivateCounts
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Estimates; the first axis has length H, or 1 for stationary counts.
+    """Estimates; the first axis has length H, or 1 for stationary counts."""
 
-    Attributes:
-        transitions: ``[G, S, A, S]``, perhaps signed or of mass below one.
-        rewards: ``[G, S, A]``.
-        visits: ``[G, S, A]``, the N of the bonus.
-    """
-
-    transitions: Floats
-    rewards: Floats
-    visits: Floats
+    transitions: Floats  # [G, S, A, S], perhaps signed or of mass below one
+    rewards: Floats  # [G, S, A]
+    visits: Floats  # [G, S, A], the N of the bonus
 
     def step(self, h: int) -> int:
-        """Where the estimates of step h are."""
         return h if len(self.visits) > 1 else 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimistSettings(BonusSettings):
-    """How far optimism goes.
+    """How far optimism goes."""
 
-    Attributes:
-        clip: Q values never grow over the episodes.
-        cap: values are at most H, or at most the number of remaining steps.
-    """
-
-    clip: bool = False
-    cap: Literal["horizon", "remaining"] = "remaining"
+    clip: bool = False  # Q values never grow over the episodes
+    cap: Literal["horizon", "remaining"] = "remaining"  # values are at most H, or the steps left
 
 
-class Optimist(StreamLearner):
+class Optimist(ContinualLearner):
     """Q(h,s,a) = min(cap, max(0, r + P·V + b)), V = max Q, greedy policy, random ties.
 
-    A subclass says how private counts become a model and which bonus each (s, a) gets.
+    A subclass says how far noise goes (`errors`) and which `coefficients` a release has.
     """
 
     settings: OptimistSettings
@@ -110,13 +92,42 @@ class Optimist(StreamLearner):
         shape = self.problem.shape
         self.q = np.full(shape.visits, float(shape.horizon))
 
-    @abstractmethod
-    def model(self, counts: PrivateCounts) -> Model:
-        """Estimates from private counts."""
+    def errors(self, users: Ints) -> Floats:
+        """What the noise of all counters stays below at all times, up to failure/3."""
+        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
+        return self.error_bounds(users, failure)
 
-    @abstractmethod
+    def model(self, counts: PrivateCounts) -> Model:
+        """Estimates from private counts: valid distributions, or signed ratios."""
+        transitions, visits, sums = three_statistics(counts)
+        row = self.coefficients(np.array([counts.users]))[0]
+        if row[Column.MODEL] == 0:
+            valid = valid_counts(transitions, visits, float(row[Column.ERROR]))
+            transitions, visits = valid.transitions, valid.visits
+        elif row[Column.MODEL] == 1:
+            visits = np.maximum(1.0, visits + row[Column.ERROR])
+        n = np.where(visits == 0, 1.0, visits)
+        rewards = sums / n
+        if row[Column.MODEL] == 0:
+            rewards = np.clip(rewards, 0.0, 1.0)
+        return Model(transitions / n[..., None], rewards, visits)
+
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """``[S, A]``: the bonus at step h, given the values of step h + 1; inf: unknown."""
+        """``[S, A]``: given the values of step h + 1; infinite where nothing is known."""
+        row = dict(zip(Column, self.coefficients(np.array([users]))[0].tolist(), strict=True))
+        horizon, n = self.problem.shape.horizon, model.visits[model.step(h)]
+        P = model.transitions[model.step(h)]
+        spread = np.maximum(0.0, expected(P, values**2) - expected(P, values) ** 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bonus = row[Column.VARIANCE] * np.sqrt(spread / n)
+            bonus += row[Column.ROOT] / np.sqrt(n - row[Column.SHIFT])
+            bonus += (row[Column.LINEAR] + row[Column.SQUARE] / n) / n
+            if row[Column.CORRECTION] > 0 and h < horizon - 1:
+                near = model.visits[model.step(h + 1)].sum(axis=-1)
+                ceiling = row[Column.NEAR] / near + row[Column.NEAR2] / near**2
+                ceiling = np.where(near > 0, np.minimum(ceiling, horizon**2), horizon**2)
+                bonus += np.sqrt(row[Column.CORRECTION] * expected(P, ceiling) / n)
+        return np.where(n > row[Column.MINIMUM], bonus, np.inf)
 
     def next_policy(self, counts: PrivateCounts) -> Policy:
         shape = self.problem.shape
@@ -149,14 +160,13 @@ class Optimist(StreamLearner):
         return {"q": self.q}
 
     def planner(self) -> Callable[..., None] | None:
-        """The compiled form of `next_policy`."""
         return optimistic_policy
 
     def memory(self) -> Floats:
         return np.full((1, *self.problem.shape.visits), float(self.problem.shape.horizon))
 
     def table(self, users: Ints, **columns: Floats | float) -> Floats:
-        """Coefficients of the compiled planner by name (see `Column`)."""
+        """Coefficients by name (see `Column`)."""
         columns |= {"remaining": self.settings.cap == "remaining", "clip": self.settings.clip}
         table = np.zeros((len(users), len(Column)))
         for name, value in columns.items():
@@ -170,44 +180,6 @@ def expected(transitions: Floats, values: Floats) -> Floats:
     for t, value in enumerate(values):
         total += transitions[..., t] * value
     return total
-
-
-def variance(model: Model, h: int, values: Floats) -> Floats:
-    """Var_P(V) per (s, a)."""
-    transitions = model.transitions[model.step(h)]
-    mean = expected(transitions, values)
-    spread: Floats = np.maximum(0.0, expected(transitions, values**2) - mean**2)
-    return spread
-
-
-def unknown_ahead(model: Model, h: int, near: float, near2: float, horizon: int) -> Floats:
-    """sum_s' P(s')·min(near/N'(s') + near2/N'(s')², H²) with N'(s') the visits at step h + 1."""
-    visits = model.visits[model.step(h + 1)].sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ceiling = np.where(visits > 0, near / visits + near2 / visits**2, np.inf)
-    return expected(model.transitions[model.step(h)], np.minimum(ceiling, horizon**2))
-
-
-class ValidOptimist(Optimist):
-    """On counts made valid: equations 1, 4 and 5 of Qiao and Wang; exact ones already are."""
-
-    def errors(self, users: Ints) -> Floats:
-        """E after that many users: what the noise on a counter stays below, times four."""
-        return np.zeros(len(users))
-
-    def sizes(self, factor: int) -> tuple[int, int, int, float]:
-        """H, S, A and the logarithm of the bonus."""
-        shape = self.problem.shape
-        return shape.horizon, shape.states, shape.actions, self.log(factor)
-
-    def model(self, counts: PrivateCounts) -> Model:
-        """Estimates from post-processed counts; nothing is known where no one has been."""
-        transitions, visits, sums = three_statistics(counts)
-        error = float(self.errors(np.array([counts.users]))[0])
-        valid = valid_counts(transitions, visits, error)
-        n = np.where(valid.visits > 0, valid.visits, 1.0)
-        rewards = np.clip(sums / n, 0.0, 1.0)
-        return Model(valid.transitions / n[..., None], rewards, valid.visits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +214,7 @@ class UcbviSettings(ClippedSettings):
     }
 
 
-class Ucbvi(ValidOptimist):
+class Ucbvi(Optimist):
     """UCBVI on exact counts."""
 
     name = "ucbvi"
@@ -250,29 +222,8 @@ class Ucbvi(ValidOptimist):
     settings_type = UcbviSettings
     settings: UcbviSettings
 
-    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """Bonus 1 or bonus 2, term by term."""
-        H, S, A, log = self.sizes(5)
-        terms = self.settings.terms
-        n = model.visits[model.step(h)]
-        total = np.zeros_like(n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.settings.bonus == "hoeffding":
-                total += 7 * H * log / np.sqrt(n)
-            else:
-                if "variance" in terms:
-                    total += np.sqrt(8 * log * variance(model, h, values) / n)
-                if "reward" in terms:
-                    total += np.sqrt(2 * log / n)
-                if "linear" in terms:
-                    total += 14 * H * log / (3 * n)
-                if "correction" in terms and h < H - 1:
-                    ahead = unknown_ahead(model, h, 100**2 * H**3 * S**2 * A * log**2, 0.0, H)
-                    total += np.sqrt(8 * ahead / n)
-            return np.where(n > 0, self.settings.bonus_scale * total, np.inf)
-
     def coefficients(self, users: Ints) -> Floats:
-        H, S, A, log = self.sizes(5)
+        (H, S, A), log = self.problem.shape.visits, self.log(5)
         scale, terms = self.settings.bonus_scale, self.settings.terms
         if self.settings.bonus == "hoeffding":
             return self.table(users, root=scale * 7 * H * log)
@@ -291,11 +242,7 @@ DpUcbviTerm = Literal["variance", "reward", "privacy", "correction"]
 
 @dataclass(frozen=True, kw_only=True)
 class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
-    """Settings of `DpUcbvi`.
-
-    Attributes:
-        terms: of the bonus, those that are switched on.
-    """
+    """Settings of `DpUcbvi`; ``terms`` of the bonus can be switched off."""
 
     terms: tuple[DpUcbviTerm, ...] = get_args(DpUcbviTerm)
 
@@ -308,7 +255,7 @@ class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
     }
 
 
-class DpUcbvi(ValidOptimist):
+class DpUcbvi(Optimist):
     """DP-UCBVI on private counts."""
 
     name = "dp-ucbvi"
@@ -317,56 +264,23 @@ class DpUcbvi(ValidOptimist):
     settings: DpUcbviSettings
 
     def errors(self, users: Ints) -> Floats:
-        """E, from the actual noise after that many users."""
-        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
-        bounds: Floats = 4 * self.settings.error_scale * self.error_bounds(users, failure)
-        return bounds
-
-    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """Equation 31, term by term."""
-        H, S, A, iota = self.sizes(30 * self.problem.shape.horizon)
-        E = float(self.errors(np.array([users]))[0])
-        terms, scale = self.settings.terms, self.settings.bonus_scale
-        n = model.visits[model.step(h)]
-        total = np.zeros_like(n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if "variance" in terms:
-                total += scale * 2 * np.sqrt(variance(model, h, values) * iota / n)
-            if "reward" in terms:
-                total += scale * np.sqrt(2 * iota / n)
-            if "privacy" in terms:
-                printed = self.settings.privacy_scale * 20 * H * S * E * iota
-                total += max(printed, scale * 2 * H * iota / 3) / n
-            if "correction" in terms and h < H - 1:
-                near = 1000**2 * H**3 * S * A * iota**2
-                near2 = 1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2)
-                ahead = unknown_ahead(model, h, near, near2, H)
-                total += scale * 4 * math.sqrt(iota) * np.sqrt(ahead / n)
-            return np.where(n > 0, total, np.inf)
+        return 4 * self.settings.error_scale * super().errors(users)
 
     def coefficients(self, users: Ints) -> Floats:
-        H, S, A, iota = self.sizes(30 * self.problem.shape.horizon)
-        E = self.errors(users)
+        H, S, A = self.problem.shape.visits
+        iota, E = self.log(30 * H), self.errors(users)
         terms, scale = self.settings.terms, self.settings.bonus_scale
+        printed = self.settings.privacy_scale * 20 * H * S * E * iota
         return self.table(
             users,
             error=E,
             variance=scale * 2 * math.sqrt(iota) * ("variance" in terms),
             root=scale * math.sqrt(2 * iota) * ("reward" in terms),
-            linear=np.maximum(
-                self.settings.privacy_scale * 20 * H * S * E * iota, scale * 2 * H * iota / 3
-            )
-            * ("privacy" in terms),
+            linear=np.maximum(printed, scale * 2 * H * iota / 3) * ("privacy" in terms),
             correction=scale**2 * 16 * iota * ("correction" in terms),
             near=1000**2 * H**3 * S * A * iota**2,
             near2=1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2),
         )
-
-
-SPECS = by_name(
-    LearnerSpec.of_stream(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
-    LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
-)
 
 
 class Column(IntEnum):
@@ -408,20 +322,10 @@ def _bonus(root: float, shift: float, linear: float, square: float, n: float) ->
 
 
 @inlined
-def _skips(row: Floats) -> bool:
-    """Are there rows that nobody sees made valid? Noise on valid distributions must outweigh users.
-
-    Signed rows have no least mean, and the correction asks for N of all rows one step ahead.
-    """
-    noisy = row[_ERROR] > 0.0 and row[_SHIFT] == 0.0
-    return bool(noisy and row[_MODEL] == 0.0 and row[_CORRECTION] == 0.0)
-
-
-@inlined
 def _least_optimism(row: Floats, visits: Floats, rewards: Floats, model: Floats) -> None:
     """``model[S+6]``: what r and `_bonus` are at least, from noisy visits and rewards alone.
 
-    Neither rises with N, and `_valid_model` makes N at most n: its row sums to at most visits +
+    Neither rises with N, and `estimate` makes N at most n: its row sums to at most visits +
     error/4 (to zero where that is negative), and all shares together are error/2.
     """
     error = row[_ERROR]
@@ -455,43 +359,6 @@ def _at_cap(model: Floats, g: int, ahead: Floats, cap: float) -> bool:
 
 
 @inlined
-def _valid_model(
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    error: float,
-    model: Floats,
-    first: int,
-    last: int,
-    valid: Floats,
-) -> None:
-    _, states, choices = visits.shape
-    share = error / (2 * states)
-    for g in range(first, last):
-        for s in range(states):
-            for a in range(choices):
-                x = s * choices + a
-                low, high = visits[g, s, a] - error / 4, visits[g, s, a] + error / 4
-                valid_row(transitions[g, s, a], low, high, valid)
-                n = 0.0
-                for t in range(states):
-                    n += valid[t] + share
-                    model[t, g, x] = valid[t] + share
-                model[states, g, x] = rewards[g, s, a]
-                model[states + 1, g, x] = n
-    table = model.reshape(model.shape[0], visits.size)  # pairs of all groups in line
-    begin, end = first * model.shape[2], last * model.shape[2]
-    means, total = table[states, begin:end], table[states + 1, begin:end]
-    for t in range(states + 1):
-        shares = table[t, begin:end]
-        for x in range(total.size):  # not times 1/N: what is certain has probability one exactly
-            shares[x] /= total[x]
-    for x in range(total.size):
-        mean = means[x] if means[x] > 0.0 else 0.0
-        means[x] = mean if mean < 1.0 else 1.0
-
-
-@inlined
 def estimate(
     row: Floats,
     transitions: Floats,
@@ -509,36 +376,47 @@ def estimate(
     where N is at most MINIMUM is never used.
     """
     states = visits.shape[1]
-    if row[_MODEL] == 0.0:
-        _valid_model(transitions, visits, rewards, row[_ERROR], model, first, last, room)
-    else:
-        _signed_model(row, transitions, visits, rewards, model)
-    root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
-    variance = row[_VARIANCE]
-    table = model.reshape(model.shape[0], visits.size)
+    table = model.reshape(model.shape[0], visits.size)  # pairs of all groups in line
     begin, end = first * model.shape[2], last * model.shape[2]
     optimism, total = table[states, begin:end], table[states + 1, begin:end]
+    if row[_MODEL] == 0.0:
+        error, share = row[_ERROR], row[_ERROR] / (2 * states)
+        for g in range(first, last):
+            for s in range(states):
+                for a in range(visits.shape[2]):
+                    x = s * visits.shape[2] + a
+                    low, high = visits[g, s, a] - error / 4, visits[g, s, a] + error / 4
+                    valid_row(transitions[g, s, a], low, high, room)
+                    n = 0.0
+                    for t in range(states):
+                        n += room[t] + share
+                        model[t, g, x] = room[t] + share
+                    model[states, g, x] = rewards[g, s, a]
+                    model[states + 1, g, x] = n
+        for t in range(states + 1):
+            shares = table[t, begin:end]
+            for x in range(total.size):  # not times 1/N: what is certain is one exactly
+                shares[x] /= total[x]
+        for x in range(total.size):
+            mean = optimism[x] if optimism[x] > 0.0 else 0.0
+            optimism[x] = mean if mean < 1.0 else 1.0
+    else:
+        for g in range(model.shape[1]):
+            for s in range(states):
+                for a in range(visits.shape[2]):
+                    x, n = s * visits.shape[2] + a, visits[g, s, a]
+                    if row[_MODEL] == 1.0:
+                        n = max(1.0, n + row[_ERROR])
+                    for t in range(states):
+                        model[t, g, x] = transitions[g, s, a, t] / n
+                    model[states, g, x] = rewards[g, s, a] / n
+                    model[states + 1, g, x] = n
+    root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
+    variance = row[_VARIANCE]
     rest = table[states + 2, begin:end]
     for x in range(total.size):
         optimism[x] += _bonus(root, shift, linear, square, total[x])
         rest[x] = variance / np.sqrt(total[x])
-
-
-@inlined
-def _signed_model(
-    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
-) -> None:
-    groups, states, choices = visits.shape
-    for g in range(groups):
-        for s in range(states):
-            for a in range(choices):
-                x, n = s * choices + a, visits[g, s, a]
-                if row[_MODEL] == 1.0:
-                    n = max(1.0, n + row[_ERROR])
-                for t in range(states):
-                    model[t, g, x] = transitions[g, s, a, t] / n
-                model[states, g, x] = rewards[g, s, a] / n
-                model[states + 1, g, x] = n
 
 
 @inlined
@@ -594,15 +472,6 @@ def _optimistic(row: Floats, model: Floats, values: Floats, h: int, g: int, cap:
 
 
 @inlined
-def _keep(new: Floats, clip: bool, memory: Floats, h: int) -> None:
-    _, _, states, choices = memory.shape
-    for s in range(states):
-        for a in range(choices):
-            q = new[s * choices + a]
-            memory[0, h, s, a] = min(q, memory[0, h, s, a]) if clip else q
-
-
-@inlined
 def _play_and_move(
     rate: float, memory: Floats, h: int, probabilities: Floats, values: Floats
 ) -> None:
@@ -643,7 +512,11 @@ def optimistic_policy(
     """
     horizon, states = actions.shape
     groups = model.shape[1]
-    moves, skips = memory.shape[0] > 1, _skips(row)
+    choices, clip, moves = memory.shape[3], row[_CLIP] == 1.0, memory.shape[0] > 1
+    # Noise on valid distributions must outweigh users: signed rows have no least mean, and the
+    # correction asks for N of all rows one step ahead.
+    noisy = row[_ERROR] > 0.0 and row[_SHIFT] == 0.0
+    skips = noisy and row[_MODEL] == 0.0 and row[_CORRECTION] == 0.0
     if skips:
         _least_optimism(row, visits, rewards, model)
     values[horizon, :] = 0.0
@@ -660,7 +533,10 @@ def optimistic_policy(
                 estimate(row, transitions, visits, rewards, model, first, g + 1, values[h])
                 estimated = first
             _optimistic(row, model, values, h, g, cap)
-        _keep(model[states + 3, g], row[_CLIP] == 1.0, memory, h)
+        for s in range(states):
+            for a in range(choices):
+                q = model[states + 3, g, s * choices + a]
+                memory[0, h, s, a] = min(q, memory[0, h, s, a]) if clip else q
         if moves:
             _play_and_move(row[_RATE], memory, h, probabilities, values)
         else:
@@ -668,3 +544,9 @@ def optimistic_policy(
                 close |= greedy(memory, h, s, actions, values)
     if close:
         break_ties(memory, actions, rng)
+
+
+SPECS = by_name(
+    LearnerSpec.of_continual(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
+    LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
+)

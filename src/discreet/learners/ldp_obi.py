@@ -54,7 +54,7 @@ import numpy as np
 from discreet._jit import inlined, kernel
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
-from discreet.learners.base import StreamLearner
+from discreet.learners.base import ContinualLearner
 from discreet.learners.continual import (
     backward_induction,
     break_ties,
@@ -70,7 +70,7 @@ from discreet.privacy.statistics import PrivateCounts
 
 @dataclass(frozen=True, kw_only=True)
 class LdpObiSettings(NoisyBonusSettings):
-    """Settings of `LdpObi`.
+    """How sure the bonuses are.
 
     Attributes:
         alpha: times c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
@@ -89,7 +89,6 @@ class LdpObiSettings(NoisyBonusSettings):
     }
 
     def check(self) -> None:
-        """Denominators are positive with high probability only if alpha is above one."""
         super().check()
         if not self.alpha > 1:
             raise InvalidInputError(
@@ -98,7 +97,7 @@ class LdpObiSettings(NoisyBonusSettings):
             )
 
 
-class LdpObi(StreamLearner):
+class LdpObi(ContinualLearner):
     """Optimistic backward induction on signed private estimates."""
 
     name = "ldp-obi"
@@ -112,7 +111,6 @@ class LdpObi(StreamLearner):
         self._grid: tuple[Ints, Floats, Floats] | None = None
 
     def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
-        """Equations 4 and 5."""
         shape = self.problem.shape
         rewards, transitions, beta_r, beta_p = self.estimates(counts)
         values = np.zeros(shape.states)
@@ -160,33 +158,29 @@ class LdpObi(StreamLearner):
             )
         if self._grid is None:
             grid, states = _time_grid(episodes), self.problem.shape.states
-            if printed or summed is None:
-                one, many = self._each_with_its_own(grid)
-            else:
+            if not printed and summed is not None:
                 noise, copies = summed
                 failure = self._failure(episodes)
                 one = noise.sum_bounds(copies * grid, failure)
                 many = noise.sum_bounds(states * copies * grid, failure)
+            else:  # a failure probability of its own at each time
+                one, many = np.zeros((2, len(grid)))
+                for i, k in enumerate(grid):
+                    failure = self._failure(2 * math.pi**2 * (k + 1.0) ** 2 / 3)
+                    if summed is None:
+                        one[i] = self.mechanism.error_bound(int(k), failure)
+                        many[i] = states * one[i]
+                    else:
+                        noise, copies = summed
+                        terms = float(copies * k)
+                        one[i] = noise.bound({1.0: 1 * terms}, failure)
+                        many[i] = noise.bound({1.0: states * terms}, failure)
             bounds = scale * np.append(0.0, one), scale * np.append(0.0, many)
             self._grid = np.append(0, grid), *bounds
         return self._grid
 
     def _failure(self, episodes: float) -> float:
         return self.settings.failure / (episodes * self.mechanism.cells)
-
-    def _each_with_its_own(self, grid: Ints) -> Floats:
-        states, summed, found = self.problem.shape.states, self.mechanism.summed_noise(), []
-        for users in grid:
-            failure = self._failure(2 * math.pi**2 * (users + 1.0) ** 2 / 3)
-            if summed is None:
-                one = self.mechanism.error_bound(int(users), failure)
-                found.append((one, states * one))
-            else:
-                noise, copies = summed
-                terms = float(copies * users)
-                one, many = (noise.bound({1.0: n * terms}, failure) for n in (1, states))
-                found.append((one, many))
-        return np.array(found).T
 
     def coefficients(self, users: Ints) -> Floats:
         """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
@@ -197,21 +191,13 @@ class LdpObi(StreamLearner):
         return bonus_rows(users, self._bounds(users), S, factor, scales)
 
     def planner(self) -> Callable[..., None] | None:
-        """The compiled form of `next_policy`."""
         return signed_values
-
-    def memory(self) -> Floats:
-        """Q, and per (s, a) the bonus without the steps ahead."""
-        return np.zeros((1, *self.problem.shape.visits))
 
 
 def _time_grid(episodes: int) -> Ints:
     dense = np.arange(1, min(episodes, 400) + 1)
     sparse = np.geomspace(400, max(episodes, 400), 1 + int(201 * math.log(max(episodes / 400, 1))))
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
-
-
-SPECS = by_name(LearnerSpec.of_stream(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))
 
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
@@ -297,3 +283,6 @@ def signed_values(
     _estimate(row, transitions, visits, rewards, model)
     if backward_induction(memory, model, values, actions, 1.0):
         break_ties(memory, actions, rng)
+
+
+SPECS = by_name(LearnerSpec.of_continual(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))

@@ -12,7 +12,7 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
+from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import RegretRecorder, Result, noise_deviations
 from discreet.mdp.counts import Counts
@@ -108,9 +108,9 @@ def _learn(
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.schedule != "batch":
-        from discreet.learners.continual import run_stream
+        from discreet.learners.continual import run_continual
 
-        return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
+        return run_continual(continual_kind(spec), mdp, trust, episodes, seeds, **settings)
     problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
     made = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
     return run_batches(mdp, made, seeds, name=spec.name)
@@ -165,9 +165,9 @@ def make_batch_learner(
     return kind(problem, mechanism, rng, **settings)
 
 
-def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
-    """The class of a learner of the stream schedule."""
-    if spec.make is None or not issubclass(spec.make, StreamLearner):
+def continual_kind(spec: LearnerSpec) -> type[ContinualLearner]:
+    """The class of a learner of the continual schedule."""
+    if spec.make is None or not issubclass(spec.make, ContinualLearner):
         raise UnsupportedError(
             f"Learner {spec.name!r} cannot be run on a tabular MDP: its specification has "
             f"neither a class of its schedule (make=) nor a run of its own (run=)."

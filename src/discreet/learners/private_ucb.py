@@ -38,7 +38,6 @@ sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps inst
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -46,8 +45,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet._types import Floats, Ints
-from discreet.learners.continual import three_statistics
-from discreet.learners.dp_ucbvi import Model, Optimist, OptimistSettings
+from discreet.learners.dp_ucbvi import Column, Optimist, OptimistSettings
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.mdp.policies import StochasticPolicy
@@ -101,62 +99,32 @@ class PucbSettings(NoisyBonusSettings, OptimistSettings):
     }
 
 
-class _NoisyOptimist(Optimist):
-    """What the three share: the error bound, and factors of 1/sqrt(N), 1/N and 1/N²."""
-
-    settings: PrivateUcbViSettings | PrivateUcbPoSettings | PucbSettings
-
-    def errors(self, users: Ints) -> Floats:
-        """E, from the actual noise after that many users."""
-        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
-        bounds: Floats = self.settings.error_scale * self.error_bounds(users, failure)
-        return bounds
-
-    def error(self, users: int) -> float:
-        """E after that many users."""
-        return float(self.errors(np.array([users]))[0])
-
-    def model(self, counts: PrivateCounts) -> Model:
-        """Signed estimates: ratios of noisy counts."""
-        transitions, visits, sums = three_statistics(counts)
-        n = self.denominators(visits, counts.users)
-        divisors = np.where(n == 0, 1.0, n)
-        return Model(transitions / divisors[..., None], sums / divisors, n)
-
-    @abstractmethod
-    def denominators(self, visits: Floats, users: int) -> Floats:
-        """What counts as the number of visits."""
-
-
-class PrivateUcbVi(_NoisyOptimist):
+class PrivateUcbVi(Optimist):
     """Value iteration with Hoeffding bonuses on private counts."""
 
     name = "private-ucb-vi"
     summary = "value iteration with private Hoeffding bonuses"
     settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbViSettings
+    settings: PrivateUcbViSettings | PrivateUcbPoSettings
 
-    def denominators(self, visits: Floats, users: int) -> Floats:
-        """D = max(1, N~ + E)."""
-        D: Floats = np.maximum(1.0, visits + self.error(users))
-        return D
-
-    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        root, linear = self.factors(np.array([users]))
-        D = model.visits[model.step(h)]
-        known: Floats = root[0] / np.sqrt(D) + linear[0] / D
-        return np.where(D > 1, known, np.inf)
-
-    def factors(self, users: Ints) -> tuple[Floats, Floats]:
-        """Factors of 1/sqrt(D) and of 1/D."""
-        H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
-        L_c = math.sqrt(2 * self.log(4))
-        root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_c)
-        return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
+    def errors(self, users: Ints) -> Floats:
+        return self.settings.error_scale * super().errors(users)
 
     def coefficients(self, users: Ints) -> Floats:
-        root, linear = self.factors(users)
-        error = self.errors(users)
-        return self.table(users, model=1, minimum=1, error=error, root=root, linear=linear)
+        H, S, _ = self.problem.shape.visits
+        E = self.errors(users)
+        return self.table(
+            users,
+            model=1,
+            minimum=1,
+            error=E,
+            root=self.settings.bonus_scale * (math.sqrt(2 * self.log(4)) + H * self.width()),
+            linear=self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E)),
+        )
+
+    def width(self) -> float:
+        """L_c: the factor of H/sqrt(D) for the transitions."""
+        return math.sqrt(2 * self.log(4))
 
 
 class PrivateUcbPo(PrivateUcbVi):
@@ -180,17 +148,19 @@ class PrivateUcbPo(PrivateUcbVi):
         printed = math.sqrt(2 * math.log(shape.actions) / self.problem.episodes) / shape.horizon
         return float(self.settings.rate_scale * printed)
 
-    def factors(self, users: Ints) -> tuple[Floats, Floats]:
-        """|r - r*| + H·|P - P*|_1."""
-        H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
-        L_c, L_p = math.sqrt(2 * self.log(4)), math.sqrt(4 * S * self.log(6))
-        root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_p)
-        return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
+    def width(self) -> float:
+        """L_p: |P - P*|_1 does not depend on the values ahead."""
+        return math.sqrt(4 * self.problem.shape.states * self.log(6))
+
+    def coefficients(self, users: Ints) -> Floats:
+        table = super().coefficients(users)
+        table[:, Column.RATE] = self.rate
+        return table
 
     def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:
         """Play the current policy; move it for the next user."""
         shape = self.problem.shape
-        support = StochasticPolicy(self.policy)
+        current = StochasticPolicy(self.policy)
         model = self.model(counts)
         values = np.zeros(shape.states)
         for h in reversed(range(shape.horizon)):
@@ -198,76 +168,45 @@ class PrivateUcbPo(PrivateUcbVi):
             values = np.sum(self.policy[h] * self.q[h], axis=-1)
             moved = self.policy[h] * np.exp(self.rate * self.q[h])
             self.policy[h] = moved / moved.sum(axis=-1, keepdims=True)
-        return support
+        return current
 
     def state(self) -> dict[str, Floats]:
-        """Q of the episode before, and the policy that moves."""
         return {**super().state(), "policy": self.policy}
 
     def memory(self) -> Floats:
         """Q at H, and the uniform policy."""
-        shape = self.problem.shape
-        start = np.full((2, *shape.visits), float(shape.horizon))
-        start[1] = 1 / shape.actions
-        return start
-
-    def coefficients(self, users: Ints) -> Floats:
-        root, linear = self.factors(users)
-        return self.table(
-            users,
-            model=1,
-            minimum=1,
-            error=self.errors(users),
-            root=root,
-            linear=linear,
-            rate=self.rate,
-        )
+        uniform = np.full((1, *self.problem.shape.visits), 1 / self.problem.shape.actions)
+        return np.concatenate([super().memory(), uniform])
 
 
-class Pucb(_NoisyOptimist):
+class Pucb(Optimist):
     """UBEV on private counts."""
 
     name = "pucb"
     summary = "UBEV on private counts"
     settings_type: ClassVar[type[OptimistSettings]] = PucbSettings
+    settings: PucbSettings
 
-    def denominators(self, visits: Floats, users: int) -> Floats:
-        """N~ itself."""
-        return visits
-
-    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """Infinite (Q at its cap) where N~ is below 2E."""
-        E = self.error(users)
-        root, linear, square = (float(f[0]) for f in self.factors(np.array([users])))
-        n = model.visits[model.step(h)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            known = root / np.sqrt(n - E) + (linear + square / n) / n
-        return np.where(n > 2 * E, known, np.inf)
-
-    def factors(self, users: Ints) -> tuple[Floats, Floats, Floats]:
-        """Factors of 1/sqrt(N - E), 1/N and 1/N²."""
-        shape, E = self.problem.shape, self.errors(users)
-        log = self.log(9 * shape.horizon)  # ln(T/failure') with failure' = failure/(9·S·A·H)
-        root = self.settings.bonus_scale * (shape.horizon + 1) * math.sqrt(2 * log)
-        scale = self.settings.privacy_scale * (1 + shape.states * shape.horizon)
-        return np.full(len(users), root), 3 * scale * E, 2 * scale * E**2
+    def errors(self, users: Ints) -> Floats:
+        return self.settings.error_scale * super().errors(users)
 
     def coefficients(self, users: Ints) -> Floats:
-        E = self.errors(users)
-        root, linear, square = self.factors(users)
+        H, S, _ = self.problem.shape.visits
+        log = self.log(9 * H)  # ln(T/failure') with failure' = failure/(9·S·A·H)
+        E, scale = self.errors(users), self.settings.privacy_scale * (1 + S * H)
         return self.table(
             users,
             model=2,
             shift=E,
             minimum=2 * E,
-            root=root,
-            linear=linear,
-            square=square,
+            root=self.settings.bonus_scale * (H + 1) * math.sqrt(2 * log),
+            linear=3 * scale * E,
+            square=2 * scale * E**2,
         )
 
 
 SPECS = by_name(
-    LearnerSpec.of_stream(PrivateUcbVi, paper="Chowdhury and Zhou 2022"),
-    LearnerSpec.of_stream(PrivateUcbPo, paper="Chowdhury and Zhou 2022"),
-    LearnerSpec.of_stream(Pucb, paper="Vietri et al. 2020", trusts=("none", "central")),
+    LearnerSpec.of_continual(PrivateUcbVi, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_continual(PrivateUcbPo, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_continual(Pucb, paper="Vietri et al. 2020", trusts=("none", "central")),
 )

@@ -18,10 +18,8 @@ variance, so n becomes n_eff = n²/(n + c·v) and counts are scaled by n_eff/n.
 
 No regret bound is proven for LDP-PSRL; PSRL has Bayesian regret H·S·sqrt(A·T) up to logarithms.
 
-Compiled posterior sampling; equations in `psrl`, the same law.
-
-A model takes many gammas and normals. What they are made of is drawn ahead for `AHEAD` models, in
-vectors, and kept in the planner's memory. A gamma is
+**Compiled**, a model takes many gammas and normals. What they are made of is drawn ahead for
+`AHEAD` models, in vectors, and kept in the planner's memory. A gamma is
 
     d·(1 + z)³  with  d = shape - 1/3  and  z = x/(3·sqrt(d))
 
@@ -34,8 +32,8 @@ and all begins anew.
 
 Normals come two by two (Box and Muller, 1958) from xoshiro256++ generators (Blackman and Vigna,
 2021) side by side, in loops that vectorise; the angle is drawn in (-pi/4, pi/4), and two more bits
-turn it by a multiple of pi/2. Their law is exact up to rounding: formulas to 1e-14, words of 52
-bits.
+turn it by a multiple of pi/2. Their
+distribution is exact up to rounding: formulas to 1e-14, words of 52 bits.
 """
 
 import math
@@ -50,7 +48,7 @@ import numpy as np
 from discreet import _validate
 from discreet._jit import BORROWED, as_float, as_word, inlined, kernel
 from discreet._types import Floats, FourWords, Ints, WordArray
-from discreet.learners.base import StreamLearner
+from discreet.learners.base import ContinualLearner
 from discreet.learners.continual import (
     backward_induction,
     break_ties,
@@ -59,19 +57,15 @@ from discreet.learners.continual import (
     three_statistics,
 )
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import StreamSettings, not_negative
+from discreet.learners.settings import ContinualSettings, not_negative
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.sampling.kernels import next_word
 from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)
-class PsrlSettings(StreamSettings):
-    """Settings of `Psrl`; printed and practical ones are the same.
-
-    Attributes:
-        prior: of every transition, in visits.
-    """
+class PsrlSettings(ContinualSettings):
+    """Printed and practical ones are the same; ``prior`` is that of every transition, in visits."""
 
     prior: float = 1.0
 
@@ -82,11 +76,7 @@ class PsrlSettings(StreamSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class LdpPsrlSettings(PsrlSettings):
-    """Settings of `LdpPsrl`.
-
-    Attributes:
-        privacy_scale: c, how much the noise shrinks the counts; as printed not at all.
-    """
+    """``privacy_scale`` is c, how much the noise shrinks the counts; as printed not at all."""
 
     stationary: bool | None = None
     privacy_scale: float = 0.0
@@ -94,12 +84,11 @@ class LdpPsrlSettings(PsrlSettings):
     PRACTICAL: ClassVar[Mapping[str, object]] = {"privacy_scale": 0.1}
 
     def check(self) -> None:
-        """Noise never adds certainty."""
         super().check()
         not_negative(privacy_scale=self.privacy_scale)
 
 
-class Psrl(StreamLearner):
+class Psrl(ContinualLearner):
     """Posterior sampling on (private) counts."""
 
     name = "psrl"
@@ -135,42 +124,22 @@ class Psrl(StreamLearner):
                 for count in steps[index].tolist()
             ]
             transitions[index] = np.array(gammas) / sum(gammas)
-            total = share * min(n, max(0.0, float(sums[index])))
-            rewards[index] = self._draw_reward(share * n, total)
+            n, total = share * n, share * min(n, max(0.0, float(sums[index])))
+            m, lam = total / n if n > 0 else 0.5, 1 + n
+            b = 1 + n * m * (1 - m) / 2 + n * (m - 0.5) ** 2 / (2 * lam)
+            tau = self.rng.standard_gamma(1 + n / 2) / b
+            normal = self.rng.standard_normal() / math.sqrt(lam * tau)
+            rewards[index] = (0.5 + total) / lam + normal
         return transitions, rewards
-
-    def _draw_reward(self, n: float, total: float) -> float:
-        mean = total / n if n > 0 else 0.5
-        lam = 1 + n
-        mu = (0.5 + total) / lam
-        b = 1 + n * mean * (1 - mean) / 2 + n * (mean - 0.5) ** 2 / (2 * lam)
-        tau = self.rng.standard_gamma(1 + n / 2) / b
-        return float(mu + self.rng.standard_normal() / math.sqrt(lam * tau))
 
     def coefficients(self, users: Ints) -> Floats:
         """The prior and c·v, the noise that shrinks the counts."""
         table = np.zeros((len(users), 2))
         table[:, 0] = self.settings.prior
-        if self.noise_share:
-            table[:, 1] = self.noise_share * self._noise_variances(users)
         return table
 
-    @property
-    def noise_share(self) -> float:
-        """c, how much the noise shrinks the counts."""
-        return 0.0
-
-    def _noise_variances(self, times: Ints) -> Floats:
-        if self.mechanism.guarantee.notion == "none":
-            return np.zeros(len(times))
-        if self.mechanism.guarantee.notion == "LDP":
-            return times.astype(np.float64) * self.mechanism.noise_variance(1)["visits"]
-        return np.array(
-            [self.mechanism.noise_variance(int(k))["visits"] if k else 0.0 for k in times]
-        )
-
     def planner(self) -> Callable[..., None] | None:
-        """`next_policy`, compiled: the same law, other random numbers."""
+        """`next_policy`, compiled: the same distribution, other random numbers."""
         return sampled_values
 
     def memory(self) -> Floats:
@@ -189,15 +158,14 @@ class LdpPsrl(Psrl):
     paper = "002"
     settings: LdpPsrlSettings
 
-    @property
-    def noise_share(self) -> float:
-        return self.settings.privacy_scale
-
-
-SPECS = by_name(
-    LearnerSpec.of_stream(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
-    LearnerSpec.of_stream(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
-)
+    def coefficients(self, users: Ints) -> Floats:
+        table, scale = super().coefficients(users), self.settings.privacy_scale
+        if scale and self.mechanism.guarantee.notion == "LDP":
+            table[:, 1] = scale * (users * self.mechanism.noise_variance(1)["visits"])
+        elif scale and self.mechanism.guarantee.notion != "none":
+            for row, count in zip(table, users.tolist(), strict=True):
+                row[1] = scale * self.mechanism.noise_variance(count)["visits"] if count else 0.0
+        return table
 
 
 _SIDE = 64
@@ -273,41 +241,6 @@ def _uniform_of(word: np.uint64) -> float:
     return float(as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE)
 
 
-@_fused
-def _log_of(uniform: float) -> float:
-    """The logarithm of a uniform, exact to 1e-14.
-
-    With u = 2^e·m and m in [1, 2), ln u = (e + 1/2)·ln 2 + 2·artanh((m - √2)/(m + √2)).
-    """
-    u = as_word(uniform)
-    exponent = float(np.int64(u >> np.uint64(52))) - 1023.0
-    m = as_float((u & _MANTISSA) | _ONE)
-    z = (m - 1.4142135623730951) / (m + 1.4142135623730951)
-    w = z * z
-    series = 1 / 11 + w * (1 / 13 + w * (1 / 15 + w * (1 / 17)))
-    series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * series)))
-    return float((exponent + 0.5) * _LN2 + 2.0 * z * (1.0 + w * series))
-
-
-@_fused
-def _sine(x: float, w: float) -> float:
-    p = 1 / 362880.0 + w * (-1 / 39916800.0 + w * (1 / 6227020800.0 - w / 1307674368000.0))
-    return x + x * w * (-1 / 6.0 + w * (1 / 120.0 + w * (-1 / 5040.0 + w * p)))
-
-
-@_fused
-def _cosine(w: float) -> float:
-    p = -1 / 3628800.0 + w * (1 / 479001600.0 - w / 87178291200.0)
-    p = -1 / 720.0 + w * (1 / 40320.0 + w * p)
-    return 1.0 + w * (-0.5 + w * (1 / 24.0 + w * p))
-
-
-@_fused
-def _exponential(word: np.uint64) -> float:
-    drawn = -_log_of(_uniform_of(word))
-    return float(drawn if drawn > _LEAST else _LEAST)
-
-
 @kernel
 def draw_uniforms(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, out: Floats) -> None:
     """out[j] = a uniform in (0, 1) from generator j."""
@@ -317,16 +250,31 @@ def draw_uniforms(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, ou
 
 @_fused_kernel
 def draw_normals(radii: FourWords, turns: FourWords, first: Floats, second: Floats) -> None:
-    """first[j] and second[j] = independent standard normals from generators j of both kinds."""
+    """first[j] and second[j] = independent standard normals from generators j of both kinds.
+
+    The logarithm of u = 2^e·m with m in [1, 2) is (e + 1/2)·ln 2 + 2·artanh((m - √2)/(m + √2)).
+    """
     r0, r1, r2, r3 = radii
     t0, t1, t2, t3 = turns
     for j in range(first.size):
-        radius = np.sqrt(2.0 * _exponential(next_word(r0, r1, r2, r3, j)))
+        u = as_word(_uniform_of(next_word(r0, r1, r2, r3, j)))
+        exponent = float(np.int64(u >> np.uint64(52))) - 1023.0
+        m = as_float((u & _MANTISSA) | _ONE)
+        z = (m - 1.4142135623730951) / (m + 1.4142135623730951)
+        w = z * z
+        series = 1 / 11 + w * (1 / 13 + w * (1 / 15 + w * (1 / 17)))
+        series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * series)))
+        exponential = -((exponent + 0.5) * _LN2 + 2.0 * z * (1.0 + w * series))
+        radius = np.sqrt(2.0 * (exponential if exponential > _LEAST else _LEAST))
         turn = next_word(t0, t1, t2, t3, j)
-        angle = (_uniform_of(turn) - 0.5) * (math.pi / 2)
-        square = angle * angle
-        sine = _sine(angle, square)
-        cosine = _cosine(square) * (float(np.int64(turn & np.uint64(2))) - 1.0)
+        x = (_uniform_of(turn) - 0.5) * (math.pi / 2)
+        w = x * x
+        p = 1 / 362880.0 + w * (-1 / 39916800.0 + w * (1 / 6227020800.0 - w / 1307674368000.0))
+        sine = x + x * w * (-1 / 6.0 + w * (1 / 120.0 + w * (-1 / 5040.0 + w * p)))
+        p = -1 / 3628800.0 + w * (1 / 479001600.0 - w / 87178291200.0)
+        p = -1 / 720.0 + w * (1 / 40320.0 + w * p)
+        cosine = 1.0 + w * (-0.5 + w * (1 / 24.0 + w * p))
+        cosine *= float(np.int64(turn & np.uint64(2))) - 1.0
         swapped = (turn & np.uint64(1)) == np.uint64(1)
         first[j] = radius * (sine if swapped else cosine)
         second[j] = radius * (cosine if swapped else sine)
@@ -394,11 +342,8 @@ def _posterior(
                 for t in range(states):
                     count = transitions[g, s, a, t]
                     model[t, g, x] = prior + share * (count if count > 0.0 else 0.0)
-                n, total, squares = (
-                    share * visited,
-                    share * earned,
-                    earned * earned * (whole * both),
-                )
+                n, total = share * visited, share * earned
+                squares = earned * earned * (whole * both)
                 b = 1.0 + 0.5 * (total - squares + (squares - total + 0.25 * n) * inverse)
                 model[states, g, x] = 1.0 + 0.5 * n
                 model[states + 1, g, x] = (0.5 + total) * inverse
@@ -406,8 +351,12 @@ def _posterior(
 
 
 @inlined
-def _propose(flat: Floats, normals: Floats, uniforms: Floats) -> int:
-    doubtful = 0
+def _draw_gammas(
+    model: Floats, normals: Floats, uniforms: Floats, states: int, rng: np.random.Generator
+) -> None:
+    """In place of their shapes: the quick test for all, then the exact one for those it leaves."""
+    groups, pairs = model.shape[1:]
+    flat, doubtful = model.reshape(model.size), 0
     for i in range(uniforms.size):
         d = flat[i] - 1 / 3
         z = normals[i] / (3.0 * np.sqrt(d))
@@ -416,30 +365,20 @@ def _propose(flat: Floats, normals: Floats, uniforms: Floats) -> int:
         sure = uniforms[i] * least > 0.75 * d * (z * z) * (z * z)
         flat[i] = d * grown * grown * grown if sure else -flat[i]
         doubtful += int(not sure)
-    return doubtful
-
-
-@inlined
-def _settle(shape: float, normal: float, uniform: float, rng: np.random.Generator) -> float:
-    d = shape - 1 / 3
-    z = normal / (3.0 * np.sqrt(d))
-    if z > -1.0 and np.log1p(-uniform) < 3.0 * d * (np.log1p(z) - z + z * z / 2 - z * z * z / 3):
-        return float(d * (1.0 + z) * (1.0 + z) * (1.0 + z))
-    return float(rng.standard_gamma(shape))
-
-
-@inlined
-def _draw_gammas(
-    model: Floats, normals: Floats, uniforms: Floats, states: int, rng: np.random.Generator
-) -> None:
-    groups, pairs = model.shape[1:]
-    if _propose(model.reshape(model.size), normals, uniforms) > 0:
-        for g in range(groups):  # pair by pair, as the reference draws
-            for x in range(pairs):
-                for k in range(states + 1):
-                    if model[k, g, x] < 0.0:
-                        i = (k * groups + g) * pairs + x
-                        model[k, g, x] = _settle(-model[k, g, x], normals[i], uniforms[i], rng)
+    if doubtful == 0:
+        return
+    for g in range(groups):  # pair by pair, as the reference draws
+        for x in range(pairs):
+            for k in range(states + 1):
+                if model[k, g, x] < 0.0:
+                    i, shape = (k * groups + g) * pairs + x, -model[k, g, x]
+                    d = shape - 1 / 3
+                    z = normals[i] / (3.0 * np.sqrt(d))
+                    cubic = np.log1p(z) - z + z * z / 2 - z * z * z / 3
+                    if z > -1.0 and np.log1p(-uniforms[i]) < 3.0 * d * cubic:
+                        model[k, g, x] = d * (1.0 + z) * (1.0 + z) * (1.0 + z)
+                    else:
+                        model[k, g, x] = rng.standard_gamma(shape)
 
 
 @inlined
@@ -488,3 +427,9 @@ def sampled_values(
     _finish(model, normals, states)
     if backward_induction(memory, model, values, actions, np.inf):
         break_ties(memory, actions, rng)
+
+
+SPECS = by_name(
+    LearnerSpec.of_continual(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
+    LearnerSpec.of_continual(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
+)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from discreet.learners.base import BatchLearner, FlowLearner, StreamLearner
+    from discreet.learners.base import BatchLearner, ContinualLearner, FlowLearner
     from discreet.learners.result import Result
     from discreet.learners.settings import Settings
 
@@ -18,103 +18,78 @@ from discreet import _registry
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.papers.bounds import RegretBound, bounds_of
 
-STREAM = ("none", "central", "local")
-"""What stream learners can use, unless they say otherwise."""
+CONTINUAL = ("none", "central", "local")
+"""What continual learners can use, unless they say otherwise."""
 BATCH = ("shuffle", "central", "local", "none")
 _PRINTED_BATCH = ("none", "shuffle", "central", "local")
 _ADVERSARIAL = ("central", "local", "none")
 
 
 class Listing(NamedTuple):
-    """What `discreet list` says of a learner, known without loading it."""
+    """What `discreet list` says of a learner, known without loading it, and where it is."""
 
-    schedule: str
-    trusts: tuple[str, ...]
+    module: str
     summary: str
+    schedule: str = "continual"
+    trusts: tuple[str, ...] = CONTINUAL
 
 
-_SHIPPED: dict[str, tuple[str, Listing]] = {
-    "dp-ucbvi": (
-        "learners.dp_ucbvi",
-        Listing(
-            "continual",
-            STREAM,
-            "UCBVI with private Bernstein bonuses, four terms, each with a switch",
-        ),
+_SHIPPED: dict[str, Listing] = {
+    "dp-ucbvi": Listing(
+        "learners.dp_ucbvi", "UCBVI with private Bernstein bonuses, four terms, each with a switch"
     ),
-    "explore-then-commit": (
+    "explore-then-commit": Listing(
         "learners.explore_then_commit",
-        Listing("batch", BATCH, "explore with designed coverage, then commit: the baseline"),
+        "explore with designed coverage, then commit: the baseline",
+        "batch",
+        BATCH,
     ),
-    "flow-ucb": (
+    "flow-ucb": Listing(
         "learners.flow_ucb.learner",
-        Listing(
-            "batch", BATCH, "optimism on flow-consistent batches: the practical private learner"
-        ),
+        "optimism on flow-consistent batches: the practical private learner",
+        "batch",
+        BATCH,
     ),
-    "ldp-obi": (
-        "learners.ldp_obi",
-        Listing(
-            "continual", STREAM, "optimism on signed estimates from local reports, four randomisers"
-        ),
+    "ldp-obi": Listing(
+        "learners.ldp_obi", "optimism on signed estimates from local reports, four randomisers"
     ),
-    "ldp-psrl": (
-        "learners.psrl",
-        Listing("continual", STREAM, "posterior sampling on locally private counts"),
-    ),
-    "pe": (
+    "ldp-psrl": Listing("learners.psrl", "posterior sampling on locally private counts"),
+    "pe": Listing(
         "learners.elimination.learner",
-        Listing(
-            "batch", _PRINTED_BATCH, "policy elimination in stages, the non-private twin of sdp-pe"
-        ),
+        "policy elimination in stages, the non-private twin of sdp-pe",
+        "batch",
+        _PRINTED_BATCH,
     ),
-    "private-uc-o-reps": (
+    "private-uc-o-reps": Listing(
         "adversarial.uc_o_reps",
-        Listing(
-            "adversarial",
-            _ADVERSARIAL,
-            "adversarial losses, full information: entropy FTRL over confidence boxes",
-        ),
+        "adversarial losses, full information: entropy FTRL over confidence boxes",
+        "adversarial",
+        _ADVERSARIAL,
     ),
-    "private-ucb-po": (
-        "learners.private_ucb",
-        Listing("continual", STREAM, "private policy optimisation by mirror ascent"),
+    "private-ucb-po": Listing(
+        "learners.private_ucb", "private policy optimisation by mirror ascent"
     ),
-    "private-ucb-vi": (
-        "learners.private_ucb",
-        Listing("continual", STREAM, "value iteration with private Hoeffding bonuses"),
+    "private-ucb-vi": Listing(
+        "learners.private_ucb", "value iteration with private Hoeffding bonuses"
     ),
-    "private-uob-lbps": (
+    "private-uob-lbps": Listing(
         "adversarial.uob_lbps",
-        Listing(
-            "adversarial",
-            _ADVERSARIAL,
-            "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
-        ),
+        "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
+        "adversarial",
+        _ADVERSARIAL,
     ),
-    "psrl": (
-        "learners.psrl",
-        Listing("continual", ("none",), "posterior sampling, no privacy"),
-    ),
-    "pucb": (
-        "learners.private_ucb",
-        Listing("continual", ("none", "central"), "UBEV on private counts"),
-    ),
-    "sdp-pe": (
+    "psrl": Listing("learners.psrl", "posterior sampling, no privacy", trusts=("none",)),
+    "pucb": Listing("learners.private_ucb", "UBEV on private counts", trusts=("none", "central")),
+    "sdp-pe": Listing(
         "learners.elimination.learner",
-        Listing(
-            "batch",
-            _PRINTED_BATCH,
-            "policy elimination on shuffle-private counts, in polynomial time",
-        ),
+        "policy elimination on shuffle-private counts, in polynomial time",
+        "batch",
+        _PRINTED_BATCH,
     ),
-    "ucbvi": (
+    "ucbvi": Listing(
         "learners.dp_ucbvi",
-        Listing(
-            "continual",
-            ("none",),
-            "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
-        ),
+        "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
+        trusts=("none",),
     ),
 }
 """Where each learner of discreet is (the module with it in its ``SPECS``), and what its own
@@ -133,7 +108,7 @@ class LearnerSpec:
         trusts: names of the trust models it can use.
         own_bounds: trust model -> what is proven about its regret, for a learner of yours; those of
             the papers are in `discreet.papers.bounds`.
-        make: batch and stream learners: the class, a `BatchLearner` or a `StreamLearner`.
+        make: batch and continual learners: the class, a `BatchLearner` or a `ContinualLearner`.
         run: instead of ``make`` a whole run: ``(mdp, trust, episodes, seeds, **settings) ->
             Result`` (adversarial learners; any schedule may).
         settings: what may be set, where the class does not say.
@@ -145,39 +120,28 @@ class LearnerSpec:
     schedule: Literal["batch", "continual", "adversarial"]
     trusts: tuple[str, ...]
     own_bounds: Mapping[str, RegretBound] = field(default_factory=dict)
-    make: "type[BatchLearner] | type[StreamLearner] | None" = None
+    make: "type[BatchLearner] | type[ContinualLearner] | None" = None
     run: "Callable[..., Result] | None" = None
     settings: "type[Settings] | None" = None
 
     @classmethod
-    def of_stream(
+    def of_continual(
         cls,
-        make: "type[StreamLearner]",
+        make: "type[ContinualLearner]",
         *,
         paper: str,
         own_bounds: Mapping[str, RegretBound] | None = None,
-        trusts: tuple[str, ...] = STREAM,
+        trusts: tuple[str, ...] = CONTINUAL,
     ) -> Self:
-        """The line of a stream learner, whose class knows its name and its summary."""
-        return cls(
-            name=make.name,
-            summary=make.summary,
-            paper=paper,
-            schedule="continual",
-            trusts=trusts,
-            own_bounds=own_bounds or {},
-            make=make,
-        )
+        """Of a continual learner, whose class knows its name and its summary."""
+        bounds = own_bounds or {}
+        return cls(make.name, make.summary, paper, "continual", trusts, bounds, make)
 
     @classmethod
     def of_batch(
-        cls,
-        make: "type[FlowLearner[Settings]]",
-        *,
-        paper: str,
-        trusts: tuple[str, ...] = BATCH,
+        cls, make: "type[FlowLearner[Settings]]", *, paper: str, trusts: tuple[str, ...] = BATCH
     ) -> Self:
-        """The line of a batch learner, whose class knows its name and its summary."""
+        """Of a batch learner, likewise."""
         return cls(make.name, make.summary, paper, "batch", trusts, make=make)
 
     @property
@@ -223,12 +187,12 @@ def learner_names() -> list[str]:
 def listing(name: str) -> Listing:
     """What `discreet list` says of a learner; one of ours is not loaded for it."""
     if name in _SHIPPED:
-        return _SHIPPED[name][1]
+        return _SHIPPED[name]
     try:
         spec = get_learner(name)
     except InvalidInputError:  # one broken plug-in does not hide all others
-        return Listing("", (), "(not available)")
-    return Listing(spec.schedule, spec.trusts, spec.summary)
+        return Listing("", "(not available)", "", ())
+    return Listing("", spec.summary, spec.schedule, spec.trusts)
 
 
 def get_learner(name: str) -> LearnerSpec:
@@ -236,19 +200,15 @@ def get_learner(name: str) -> LearnerSpec:
     if name in _REGISTERED:
         return _REGISTERED[name]
     if name not in _SHIPPED:
-        return _of_plugin(name)
-    module = importlib.import_module(f"discreet.{_SHIPPED[name][0]}")
+        if name not in _registry.entry_points("learners"):
+            raise UnknownNameError("learner", name, learner_names())
+        spec = _registry.load("learners", name)
+        if not isinstance(spec, LearnerSpec) or spec.name != name:
+            raise InvalidInputError(
+                f"Expected the entry point {name!r} of discreet.learners to be a LearnerSpec of "
+                f"that name, got {spec!r}."
+            )
+        return spec
+    module = importlib.import_module(f"discreet.{_SHIPPED[name].module}")
     specs: dict[str, LearnerSpec] = module.SPECS
     return specs[name]
-
-
-def _of_plugin(name: str) -> LearnerSpec:
-    if name not in _registry.entry_points("learners"):
-        raise UnknownNameError("learner", name, learner_names())
-    spec = _registry.load("learners", name)
-    if not isinstance(spec, LearnerSpec) or spec.name != name:
-        raise InvalidInputError(
-            f"Expected the entry point {name!r} of discreet.learners to be a LearnerSpec of that "
-            f"name, got {spec!r}."
-        )
-    return spec

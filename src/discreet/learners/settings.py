@@ -101,8 +101,8 @@ class OwnSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamSettings(Settings):
-    """What all learners of the stream schedule have.
+class ContinualSettings(Settings):
+    """What all learners of the continual schedule have.
 
     Attributes:
         stationary: counts pooled over the steps; None: if the MDP is stationary.
@@ -112,7 +112,7 @@ class StreamSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BonusSettings(StreamSettings):
+class BonusSettings(ContinualSettings):
     """A printed bonus for what is not known.
 
     Attributes:

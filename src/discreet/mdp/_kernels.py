@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from discreet._jit import inlined, kernel
+from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
 from discreet.mdp.tabular import EpisodeTables, SparseRows
 
@@ -107,44 +107,34 @@ dots: Callable[[FloatArray, tuple[int, int, int, int], FloatArray], tuple[float,
 
 _WORTH = 64
 """Entries per state and action from which on it pays to ask which rows can be left unread."""
-
-
 _TINY = 2.2250738585072014e-308
 """Below it a product rounds by up to 2.5e-324 whatever its size; S of them stay far below it."""
 
 
 @kernel
-def _expected(rows: SparseRows, row: int, values: FloatArray) -> float:
-    """The mean of ``values`` at the next state; four partial sums keep the processor busy."""
-    first, stop = rows.pointers[row], rows.pointers[row + 1]
-    columns, entries = rows.columns, rows.entries
-    one = two = three = four = 0.0
-    i = first
-    while i + 3 < stop:
-        one += entries[i] * values[columns[i]]
-        two += entries[i + 1] * values[columns[i + 1]]
-        three += entries[i + 2] * values[columns[i + 2]]
-        four += entries[i + 3] * values[columns[i + 3]]
-        i += 4
-    while i < stop:
-        one += entries[i] * values[columns[i]]
-        i += 1
-    return (one + two) + (three + four)
-
-
-@kernel
-def _read(rows: SparseRows, wanted: IntArray, values: FloatArray, means: FloatArray) -> None:
-    """Writes the mean of ``values`` after each wanted row."""
+def mean_values(rows: SparseRows, wanted: IntArray, values: FloatArray, means: FloatArray) -> None:
+    """Writes the mean of ``values`` after each wanted row, by four sums at a time."""
     if rows.dense.shape[0] == 0:
+        columns, entries = rows.columns, rows.entries
         for row in wanted:
-            means[row] = _expected(rows, row, values)
+            i, stop = rows.pointers[row], rows.pointers[row + 1]
+            one = two = three = four = 0.0
+            while i + 3 < stop:
+                one += entries[i] * values[columns[i]]
+                two += entries[i + 1] * values[columns[i + 1]]
+                three += entries[i + 2] * values[columns[i + 2]]
+                four += entries[i + 3] * values[columns[i + 3]]
+                i += 4
+            while i < stop:
+                one += entries[i] * values[columns[i]]
+                i += 1
+            means[row] = (one + two) + (three + four)
         return
     dense, last = rows.dense, wanted.shape[0] - 1
     for i in range(0, last + 1, ROWS):
         k, m, n = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-        four = (wanted[i], wanted[k], wanted[m], wanted[n])
-        found = dots(dense, four, values)
-        means[four[0]], means[four[1]], means[four[2]], means[four[3]] = found
+        read = (wanted[i], wanted[k], wanted[m], wanted[n])
+        means[read[0]], means[read[1]], means[read[2]], means[read[3]] = dots(dense, read, values)
 
 
 @kernel
@@ -153,20 +143,13 @@ def _step(rows: SparseRows, h: int) -> int:
     return h if rows.numbers.shape[0] > 1 else 0
 
 
-class _Means(NamedTuple):
-    """What is known of the mean of the values of the next step after each row.
+class Means(NamedTuple):
+    """What is known of the mean of the values of the next step after each row."""
 
-    Attributes:
-        last: the mean as it was last computed (after the last step all values are 0).
-        when: of which step's values it is the mean.
-        low: a lower bound, less what values fell at most from the last step on.
-        high: an upper bound, less what values rose at most.
-    """
-
-    last: FloatArray
-    when: IntArray
-    low: FloatArray
-    high: FloatArray
+    last: FloatArray  # as it was last computed (after the last step all values are 0)
+    when: IntArray  # of which step's values it is the mean
+    low: FloatArray  # a lower bound, less what values fell at most from the last step on
+    high: FloatArray  # an upper bound, less what values rose at most
 
 
 @kernel
@@ -175,13 +158,16 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
 
     A mean of values cannot move by more than the values do. So a row that was read at a later step
     gives bounds now, and is read again only if its action could still be the best: what is found
-    is bit for bit what reading all rows would find (`_rounding` widens the bounds).
+    is bit for bit what reading all rows would find. Rounding widens the bounds, relative to all
+    that values have moved, by eight times the sum of: rows that miss one by 1e-12
+    (`_arrays.probability_rows`), S products and sums of a mean, H sums of a bound.
     """
     horizon, states, _ = rewards.shape
+    rounding = 8 * (1e-12 + (states + horizon) * 2.3e-16)
     values = np.zeros((horizon + 1, states))
     best = np.zeros((horizon, states), np.int64)
     count = rows.steps[-1]
-    means = _Means(np.zeros(count), np.full(count, horizon), np.zeros(count), np.zeros(count))
+    means = Means(np.zeros(count), np.full(count, horizon), np.zeros(count), np.zeros(count))
     fell = rose = moved = 0.0
     worth = rows.entries.size >= _WORTH * rows.numbers.size
     ask, pause = horizon - 1, 0
@@ -189,8 +175,8 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
         t, ahead, change, crowded = _step(rows, h), (values[h + 1], h + 1), (fell, rose), True
         numbers, gains = rows.numbers[t], rewards[h]
         if worth and h <= ask:
-            slack = _rounding(rows, horizon) * (moved + np.abs(gains).max()) + _TINY
-            pairs = _possible(numbers.ravel(), gains, means, change, slack)
+            slack = rounding * (moved + np.abs(gains).max()) + _TINY
+            pairs = possible_actions(numbers.ravel(), gains, means, change, slack)
             crowded = 2 * pairs.size > numbers.size
             ask, pause = (h - 1 - pause, max(1, 2 * pause)) if crowded else (h - 1, 0)
             if not crowded:
@@ -200,27 +186,19 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
             every = np.arange(rows.steps[t], rows.steps[t + 1])
             _renew(rows, every, ahead, change, means)
             _choose(numbers, gains, means.last, values[h], best[h])
-        down, up = _change(values[h], values[h + 1])
+        difference = values[h] - values[h + 1]
+        down, up = difference.min(), difference.max()
         fell, rose, moved = fell + down, rose + up, moved + max(-down, up)
     return values, best
 
 
 @kernel
-def _possible(
-    numbers: IntArray,
-    gains: FloatArray,
-    means: _Means,
-    change: tuple[float, float],
-    slack: float,
+def possible_actions(
+    numbers: IntArray, gains: FloatArray, means: Means, change: tuple[float, float], slack: float
 ) -> IntArray:
     """Numbers ``s * A + a`` of actions whose upper bound reaches the best lower bound.
 
-    Args:
-        numbers: row of each state and action.
-        gains: reward of each action in each state.
-        means: after each row.
-        change: what values fell and rose at most.
-        slack: by how much rounding widens a bound.
+    ``change`` is what values fell and rose at most, ``slack`` how much rounding widens a bound.
     """
     states, actions = gains.shape
     low, high = means.low, means.high
@@ -242,7 +220,7 @@ def _renew(
     wanted: IntArray,
     ahead: tuple[FloatArray, int],
     change: tuple[float, float],
-    means: _Means,
+    means: Means,
 ) -> None:
     """Read the wanted rows (a list of our own, changed here), each once."""
     last, when, low, high = means
@@ -252,7 +230,7 @@ def _renew(
         wanted[count] = row
         count += 0 if when[row] == step else 1
         when[row] = step
-    _read(rows, wanted[:count], values, last)
+    mean_values(rows, wanted[:count], values, last)
     for row in wanted[:count]:
         low[row], high[row] = last[row] - change[0], last[row] - change[1]
 
@@ -280,7 +258,7 @@ def _choose_among(
     values: FloatArray,
     best: IntArray,
 ) -> None:
-    """The same from the pairs that `_possible` found: at least one of each state, in order."""
+    """The same from the `possible_actions`: at least one of each state, in order."""
     actions = gains.shape[1]
     values[:] = -np.inf
     for pair in pairs:
@@ -293,27 +271,6 @@ def _choose_among(
 
 
 @kernel
-def _rounding(rows: SparseRows, horizon: int) -> float:
-    """How far a bound may be off, relative to all that values have moved.
-
-    Eight times the sum of: rows that miss one by 1e-12 (`_arrays.probability_rows`), S products
-    and sums of a mean, H sums of a bound.
-    """
-    states: int = rows.numbers.shape[1]
-    return 8 * (1e-12 + (states + horizon) * 2.3e-16)
-
-
-@kernel
-def _change(values: FloatArray, before: FloatArray) -> tuple[float, float]:
-    """The smallest and the largest difference."""
-    down, up = np.inf, -np.inf
-    for s in range(values.shape[0]):
-        difference = values[s] - before[s]
-        down, up = min(down, difference), max(up, difference)
-    return down, up
-
-
-@kernel
 def evaluate_actions(rows: SparseRows, rewards: FloatArray, chosen: IntArray) -> FloatArray:
     """Values ``[H + 1, S]`` of a deterministic policy ``chosen[H, S]``."""
     horizon, states, _ = rewards.shape
@@ -323,7 +280,7 @@ def evaluate_actions(rows: SparseRows, rewards: FloatArray, chosen: IntArray) ->
         numbers = rows.numbers[_step(rows, h)]
         for s in range(states):
             wanted[s] = numbers[s, chosen[h, s]]
-        _read(rows, wanted, values[h + 1], means)
+        mean_values(rows, wanted, values[h + 1], means)
         for s in range(states):
             values[h, s] = rewards[h, s, chosen[h, s]] + means[wanted[s]]
     return values
@@ -338,7 +295,7 @@ def evaluate_probabilities(rows: SparseRows, rewards: FloatArray, chosen: FloatA
     for h in range(horizon - 1, -1, -1):
         t = _step(rows, h)
         numbers, every = rows.numbers[t], np.arange(rows.steps[t], rows.steps[t + 1])
-        _read(rows, every, values[h + 1], means)
+        mean_values(rows, every, values[h + 1], means)
         for s in range(states):
             for a in range(actions):
                 q = rewards[h, s, a] + means[numbers[s, a]]
@@ -359,20 +316,15 @@ def occupancies(rows: SparseRows, initial: FloatArray, chosen: FloatArray) -> Fl
                 mass = here[s] * chosen[h, s, a]
                 if mass > 0:
                     occupied[h, s, a] = mass
-                    _spread(rows, rows.numbers[_step(rows, h), s, a], mass, ahead)
+                    row = rows.numbers[_step(rows, h), s, a]
+                    if rows.dense.shape[0] > 0:
+                        for y in range(states):
+                            ahead[y] += mass * rows.dense[row, y]
+                    else:
+                        for i in range(rows.pointers[row], rows.pointers[row + 1]):
+                            ahead[rows.columns[i]] += mass * rows.entries[i]
         here = ahead
     return occupied
-
-
-@inlined
-def _spread(rows: SparseRows, row: int, mass: float, ahead: FloatArray) -> None:
-    if rows.dense.shape[0] > 0:
-        shares = rows.dense[row]
-        for y in range(ahead.shape[0]):
-            ahead[y] += mass * shares[y]
-        return
-    for i in range(rows.pointers[row], rows.pointers[row + 1]):
-        ahead[rows.columns[i]] += mass * rows.entries[i]
 
 
 @kernel
@@ -389,44 +341,27 @@ def draw(cumulative: FloatArray, uniform: float) -> int:
 
 
 @kernel
-def take_step(
-    tables: EpisodeTables, h: int, s: int, a: int, rng: np.random.Generator
-) -> tuple[int, int]:
-    """The next state and the reward bit (one with probability equal to the mean reward)."""
-    bit = 1 if rng.random() < tables.rewards[h, s, a] else 0
-    step = h if tables.transitions.shape[0] > 1 else 0
-    return draw(tables.transitions[step, s, a], rng.random()), bit
-
-
-@kernel
-def run_probabilities(
-    tables: EpisodeTables,
-    cumulative: FloatArray,
-    rng: np.random.Generator,
-    episode: tuple[IntArray, IntArray, IntArray],
-) -> None:
-    """One episode of a stochastic policy given by cumulative probabilities ``[H, S, A]``.
-
-    ``episode`` is (states[H + 1], actions[H], bits[H]), written in place.
-    """
-    states, actions, bits = episode
-    states[0] = draw(tables.initial, rng.random())
-    for h in range(cumulative.shape[0]):
-        actions[h] = draw(cumulative[h, states[h]], rng.random())
-        states[h + 1], bits[h] = take_step(tables, h, states[h], actions[h], rng)
-
-
-@kernel
 def run_many(
     tables: EpisodeTables,
     cumulative: FloatArray,
     rng: np.random.Generator,
     episodes: tuple[IntArray, IntArray, IntArray],
 ) -> None:
-    """One episode for each row of ``episodes``: states[n, H + 1], actions[n, H], bits[n, H]."""
+    """Episodes of a stochastic policy given by cumulative probabilities ``[H, S, A]``.
+
+    One for each row of ``episodes``: states[n, H + 1], actions[n, H], and reward bits[n, H], one
+    with probability equal to the mean reward.
+    """
     states, actions, bits = episodes
     for i in range(states.shape[0]):
-        run_probabilities(tables, cumulative, rng, (states[i], actions[i], bits[i]))
+        states[i, 0] = draw(tables.initial, rng.random())
+        for h in range(cumulative.shape[0]):
+            s = states[i, h]
+            a = draw(cumulative[h, s], rng.random())
+            actions[i, h] = a
+            bits[i, h] = 1 if rng.random() < tables.rewards[h, s, a] else 0
+            step = h if tables.transitions.shape[0] > 1 else 0
+            states[i, h + 1] = draw(tables.transitions[step, s, a], rng.random())
 
 
 @kernel

@@ -23,10 +23,7 @@ class MDPReport(Checked):
     """What `check_mdp` found.
 
     Attributes:
-        name: the model's name.
         states: S (the widest layer of a layered MDP).
-        actions: A.
-        horizon: H.
         stationary: True if no step differs from another.
         optimal_value: expected total reward of an optimal policy.
         uniform_value: of the policy that plays every action equally often.
@@ -82,7 +79,13 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
     present = mdp.present if isinstance(mdp, LayeredMDP) else np.ones_like(reached)
     never = np.flatnonzero(~reached.any(axis=0))
     large = np.prod(mdp.shape.transitions) > _SMALL
-    judged = isinstance(mdp, TabularMDP)
+    problems = []
+    if isinstance(mdp, TabularMDP) and model.shape.actions == 1:
+        problems.append("There is only one action: nothing to decide.")
+    elif isinstance(mdp, TabularMDP) and best - uniform <= _TINY:
+        problems.append("Every action is equally good: nothing to learn.")
+    elif isinstance(mdp, TabularMDP) and best - constant <= _TINY:
+        problems.append("Playing one action always is optimal; relabel= hides which one it is.")
     return MDPReport(
         name=mdp.name,
         states=model.shape.states,
@@ -96,7 +99,7 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
         reachable=float(reached[present].mean()),
         never_reached=tuple(never.tolist()),
         effective_support=None if large else effective_support(mdp).cumulative,
-        problems=_problems(model, best, uniform, constant) if judged else (),
+        problems=tuple(problems),
     )
 
 
@@ -108,14 +111,3 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
     for h in range(mdp.horizon - 1):
         reached[h + 1] = possible[h if len(possible) > 1 else 0][reached[h]].any(axis=0)
     return reached
-
-
-def _problems(mdp: TabularMDP, best: float, uniform: float, constant: float) -> tuple[str, ...]:
-    found = []
-    if mdp.shape.actions == 1:
-        found.append("There is only one action: nothing to decide.")
-    elif best - uniform <= _TINY:
-        found.append("Every action is equally good: nothing to learn.")
-    elif best - constant <= _TINY:
-        found.append("Playing one action always is optimal; relabel= hides which one it is.")
-    return tuple(found)

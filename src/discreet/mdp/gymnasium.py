@@ -50,19 +50,38 @@ def from_gymnasium(
         env = gymnasium.make(env)
     inner = env.unwrapped
     label = name or (env.spec.id if getattr(env, "spec", None) else type(inner).__name__)
-    if isinstance(getattr(inner, "mdp", None), TabularMDP):
-        return _with_horizon(inner.mdp, horizon)
-    model = _read(inner, label)
-    means, reward_map = _rescaled(model)
+    own = getattr(inner, "mdp", None)
+    if isinstance(own, TabularMDP):
+        if horizon != own.horizon and not own.stationary:
+            raise UnsupportedError(
+                f"{own.name or 'The MDP'} differs by step and has horizon {own.horizon}; "
+                f"build it with horizon={horizon} instead."
+            )
+        return own if horizon == own.horizon else own.replace(horizon=horizon)
+    dynamics = getattr(inner, "dynamics", None)
+    if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
+        model = _read_table(inner)
+    elif isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics):
+        model = _read_sepsis(inner)
+    else:
+        raise UnsupportedError(
+            f"{label} does not expose a finite model (no P table, no transition arrays); build a "
+            f"TabularMDP from its transition probabilities, or record trajectories and use a study."
+        )
+    reward_map = RewardMap()
+    if model.low < 0 or model.high > 1:
+        reward_map = RewardMap(model.high - model.low, model.low)
     start = model.initial if initial is None else initial
     if start is None:
         raise UnsupportedError(
             f"{label} does not say where episodes begin; pass initial=, a state or a distribution."
         )
+    if np.ndim(start) and len(np.asarray(start)) == len(model.transitions) - 1:
+        start = np.append(np.asarray(start, np.float64), 0.0)  # no episode begins where all end
     return TabularMDP(
         transitions=model.transitions,
-        rewards=means,
-        initial=_padded(start, len(model.transitions)),
+        rewards=np.clip((model.rewards - reward_map.offset) / reward_map.scale, 0, 1),
+        initial=start,
         horizon=horizon,
         reward_kind="deterministic" if model.fixed_rewards else "bernoulli",
         name=label,
@@ -108,11 +127,7 @@ register_environments()
 
 
 class TabularEnv(gymnasium.Env):  # type: ignore[misc]
-    """A `TabularMDP` to act in: observations are states, ``info["step"]`` is the step.
-
-    Attributes:
-        mdp: the model.
-    """
+    """A `TabularMDP` to act in: observations are states, ``info["step"]`` is the step."""
 
     metadata: ClassVar[dict[str, list[str]]] = {"render_modes": []}
 
@@ -158,34 +173,14 @@ _DEATH = 713
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """A stationary model in its own units, before rewards are mapped to [0, 1].
+    """A stationary model in its own units, before rewards are mapped to [0, 1]."""
 
-    Attributes:
-        transitions: ``float64[S, A, S]``.
-        rewards: ``float64[S, A]``, means of values from ``low`` to ``high``.
-        initial: where episodes begin, a state or a distribution; None if it is not said.
-        low: the smallest reward, at most 0 (the reward once an episode has ended).
-        high: the largest reward, at least 0.
-        fixed_rewards: True if a reward never differs from its mean.
-    """
-
-    transitions: FloatArray
-    rewards: FloatArray
-    initial: ArrayLike | int | None
-    low: float
-    high: float
-    fixed_rewards: bool
-
-
-def _read(inner: gymnasium.Env, label: str) -> _Model:
-    if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
-        return _read_table(inner)
-    if _is_sepsis(inner):
-        return _read_sepsis(inner)
-    raise UnsupportedError(
-        f"{label} does not expose a finite model (no P table, no transition arrays); build a "
-        f"TabularMDP from its transition probabilities, or record trajectories and use a study."
-    )
+    transitions: FloatArray  # [S, A, S]
+    rewards: FloatArray  # [S, A], means of values from low to high
+    initial: ArrayLike | int | None  # None if it is not said
+    low: float  # at most 0 (the reward once an episode has ended)
+    high: float  # at least 0
+    fixed_rewards: bool  # a reward never differs from its mean
 
 
 class _Outcomes(NamedTuple):
@@ -246,11 +241,6 @@ def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
     )
 
 
-def _is_sepsis(inner: gymnasium.Env) -> bool:
-    dynamics = getattr(inner, "dynamics", None)
-    return isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics)
-
-
 def _read_sepsis(inner: gymnasium.Env) -> _Model:
     """The model of ICU-Sepsis; the strategy for inadmissible actions is the environment's own."""
     dynamics = inner.dynamics
@@ -305,30 +295,3 @@ def _reached(
         if (ahead == reached).all():
             return reached
         reached = ahead
-
-
-def _rescaled(model: _Model) -> tuple[FloatArray, RewardMap]:
-    """Mean rewards in [0, 1], and the map back."""
-    scale = model.high - model.low
-    if model.low >= 0 and model.high <= 1:
-        return np.clip(model.rewards, 0, 1), RewardMap()
-    return np.clip((model.rewards - model.low) / scale, 0, 1), RewardMap(scale, model.low)
-
-
-def _padded(initial: ArrayLike | int, states: int) -> ArrayLike | int:
-    """The distribution of the first state, zero at a state that was added."""
-    if np.ndim(initial) == 0:
-        return initial
-    given = np.asarray(initial, np.float64)
-    return np.append(given, 0.0) if len(given) == states - 1 else given
-
-
-def _with_horizon(mdp: TabularMDP, horizon: int) -> TabularMDP:
-    if horizon == mdp.horizon:
-        return mdp
-    if not mdp.stationary:
-        raise UnsupportedError(
-            f"{mdp.name or 'The MDP'} differs by step and has horizon {mdp.horizon}; "
-            f"build it with horizon={horizon} instead."
-        )
-    return mdp.replace(horizon=horizon)

@@ -36,7 +36,19 @@ class LayeredMDP:
     name: str
 
     def __init__(self, *, transitions: ArrayLike, widths: ArrayLike, name: str = "") -> None:
-        sizes = _widths(widths)
+        sizes = np.asarray(widths)
+        if sizes.ndim != 1 or len(sizes) < 2 or not np.issubdtype(sizes.dtype, np.integer):
+            raise InvalidInputError(f"Expected widths of layers 0 to H >= 1, got {widths!r}.")
+        if sizes.min() < 1:
+            raise InvalidInputError(
+                f"Expected a state in every layer, got widths={sizes.tolist()}."
+            )
+        if sizes[0] != 1 or sizes[-1] != 1:
+            raise InvalidInputError(
+                f"Expected one state in the first and in the last layer, got widths="
+                f"{sizes.tolist()}; add a first step that draws the state, and a last state where "
+                f"all episodes end."
+            )
         given = numbers(transitions, "transitions")
         horizon, widest = len(sizes) - 1, int(sizes.max())
         if given.ndim != 4 or given.shape != (horizon, widest, given.shape[2], widest):
@@ -46,7 +58,7 @@ class LayeredMDP:
             )
         put = object.__setattr__
         put(self, "transitions", _checked_moves(given, sizes))
-        put(self, "widths", sizes)
+        put(self, "widths", frozen_copy(sizes, np.int64))
         put(self, "name", name)
 
     @classmethod
@@ -152,15 +164,10 @@ def _rebuild(transitions: FloatArray, widths: IntArray, name: str) -> LayeredMDP
 
 
 class EffectiveSupport(NamedTuple):
-    """How far the moves of an MDP scatter; enters the regret bounds of adversarial learners.
+    """How far the moves of an MDP scatter; enters the regret bounds of adversarial learners."""
 
-    Attributes:
-        pairs: ``float64[H, W, A]``, C_{x,a}; 0 where a move is certain, at most width - 1.
-        cumulative: C_M, at most X * sqrt(A).
-    """
-
-    pairs: FloatArray
-    cumulative: float
+    pairs: FloatArray  # [H, W, A], C_{x,a}; 0 where a move is certain, at most width - 1
+    cumulative: float  # C_M, at most X * sqrt(A)
 
 
 def effective_support(mdp: LayeredMDP | TabularMDP) -> EffectiveSupport:
@@ -190,21 +197,6 @@ def tabular_losses(mdp: TabularMDP) -> FloatArray:
     else:
         losses[1:] = means
     return losses
-
-
-def _widths(widths: ArrayLike) -> IntArray:
-    sizes = np.asarray(widths)
-    if sizes.ndim != 1 or len(sizes) < 2 or not np.issubdtype(sizes.dtype, np.integer):
-        raise InvalidInputError(f"Expected widths of layers 0 to H >= 1, got {widths!r}.")
-    if sizes.min() < 1:
-        raise InvalidInputError(f"Expected a state in every layer, got widths={sizes.tolist()}.")
-    if sizes[0] != 1 or sizes[-1] != 1:
-        raise InvalidInputError(
-            f"Expected one state in the first and in the last layer, got widths={sizes.tolist()}; "
-            f"add a first step that draws the state, and a last state where all episodes end."
-        )
-    frozen: IntArray = frozen_copy(sizes, np.int64)
-    return frozen
 
 
 def _checked_moves(moves: FloatArray, widths: IntArray) -> FloatArray:

@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp._arrays import numbers, one_layout
-from discreet.mdp.policies import (
-    DeterministicPolicy,
-    MixturePolicy,
-    PolicyLike,
-    as_policy,
-)
+from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, PolicyLike, as_policy
 from discreet.mdp.tabular import TabularMDP
 
 _REMEMBERED = 4096
@@ -22,17 +17,11 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A best policy and its values.
+    """A best policy and its values."""
 
-    Attributes:
-        policy: deterministic; ties go to the action with the smallest number.
-        values: ``float64[H + 1, S]``, the value of each state from each step on (0 at the end).
-        value: the expected value of an episode.
-    """
-
-    policy: DeterministicPolicy
-    values: FloatArray
-    value: float
+    policy: DeterministicPolicy  # ties go to the action with the smallest number
+    values: FloatArray  # [H + 1, S], the value of each state from each step on (0 at the end)
+    value: float  # of an episode
 
 
 def plan(mdp: TabularMDP) -> Solution:
@@ -46,11 +35,9 @@ def plan(mdp: TabularMDP) -> Solution:
 
 
 def best_response(mdp: TabularMDP, rewards: ArrayLike) -> Solution:
-    """The best policy in the transitions of ``mdp`` for other rewards.
+    """The best policy in the transitions of ``mdp`` for other rewards, ``(H, S, A)`` or ``(S, A)``.
 
-    Args:
-        mdp: only its transitions and initial distribution are used.
-        rewards: ``(H, S, A)`` or ``(S, A)``; any finite numbers, for instance negative losses.
+    Any finite numbers, for instance negative losses.
     """
     given = numbers(rewards, "rewards")
     if given.shape not in (mdp.shape.visits, mdp.shape.visits[1:]):
@@ -107,10 +94,6 @@ class RegretMeter:
     """Exact expected regret per episode in one MDP, remembered per policy.
 
     A run that keeps its policy for many episodes pays for one evaluation.
-
-    Attributes:
-        mdp: the true model.
-        optimal: the solution that regret is measured against.
     """
 
     def __init__(self, mdp: TabularMDP) -> None:

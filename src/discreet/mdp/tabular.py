@@ -107,14 +107,8 @@ class TabularMDP:
     ) -> None:
         """Validate and copy.
 
-        Args:
-            transitions: ``(H, S, A, S)``, or ``(S, A, S)`` for the same at every step.
-            rewards: ``(H, S, A)``, or ``(S, A)`` for the same at every step.
-            initial: ``(S,)``, or the number of the one state where all episodes begin.
-            horizon: needed if transitions and rewards are both the same at every step.
-            reward_kind: how single rewards scatter around their mean in simulated trajectories.
-            name: what the model is called in tables.
-            reward_map: how the rewards were rescaled to [0, 1], for the record.
+        Transitions ``(S, A, S)`` and rewards ``(S, A)`` are the same at every step; if both are,
+        the horizon must be said. ``initial`` may be the one state where all episodes begin.
         """
         _validate.choice(("bernoulli", "deterministic"), reward_kind=reward_kind)
         steps = _one_step(transitions, 4, "transitions (H, S, A, S) or (S, A, S)")
@@ -244,18 +238,14 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
         np.concatenate(entries),
         np.zeros((0, states)),
     )
-    most = pointers[-1] > steps[-1] * states / 2
-    many = np.diff(found.steps).max() >= FEW_ROWS
-    return found._replace(dense=_dense(found, states)) if most and many else found
-
-
-def _dense(rows: SparseRows, states: int) -> FloatArray:
-    count = len(rows.pointers) - 1
-    if len(rows.entries) == count * states:
-        return rows.entries.reshape(count, states)
+    count = len(pointers) - 1
+    if pointers[-1] <= count * states / 2 or np.diff(found.steps).max() < FEW_ROWS:
+        return found
+    if len(found.entries) == count * states:
+        return found._replace(dense=found.entries.reshape(count, states))
     dense = np.zeros((count, states))
-    dense[np.repeat(np.arange(count), np.diff(rows.pointers)), rows.columns] = rows.entries
-    return dense
+    dense[np.repeat(np.arange(count), np.diff(found.pointers)), found.columns] = found.entries
+    return found._replace(dense=dense)
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:

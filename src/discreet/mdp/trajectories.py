@@ -45,7 +45,6 @@ class Trajectories:
             )
 
     def __len__(self) -> int:
-        """The number of users."""
         return len(self.states)
 
     @property
@@ -54,7 +53,6 @@ class Trajectories:
         return int(self.actions.shape[1])
 
     def __getitem__(self, users: slice) -> "Trajectories":
-        """The episodes of some of the users."""
         return Trajectories(self.states[users], self.actions[users], self.rewards[users])
 
     def counts(

@@ -19,23 +19,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Size:
-    """What a bound depends on.
+    """What a bound depends on: states (X in 000, 001 and 004), actions, horizon, episodes."""
 
-    Attributes:
-        S: states (X in 000, 001 and 004); in 004 those of all layers together, without the last.
-        A: actions.
-        H: horizon.
-        K: episodes.
-        epsilon: infinite without privacy.
-        support: C_M of 004; None is its worst case X·sqrt(A).
-    """
-
-    S: int
+    S: int  # in 004 those of all layers together, without the last
     A: int
     H: int
     K: float
-    epsilon: float
-    support: float | None = None
+    epsilon: float  # infinite without privacy
+    support: float | None = None  # C_M of 004; None is its worst case X·sqrt(A)
 
     @property
     def steps(self) -> float:
@@ -50,21 +41,13 @@ class Size:
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A bound on the regret.
+    """A bound on the regret."""
 
-    Attributes:
-        text: as a person reads it.
-        shape: up to constants and logarithms.
-        where: it is printed, or what it follows from ("not printed: ...").
-        proven: False where the printed proof has a gap, or drops a term.
-        layered: True if S is the number of states of all layers together (X of 004).
-    """
-
-    text: str
-    shape: Callable[[Size], float] = field(compare=False)
-    where: str = ""
-    proven: bool = True
-    layered: bool = False
+    text: str  # as a person reads it
+    shape: Callable[[Size], float] = field(compare=False)  # up to constants and logarithms
+    where: str = ""  # it is printed, or what it follows from ("not printed: ...")
+    proven: bool = True  # False where the printed proof has a gap, or drops a term
+    layered: bool = False  # S is the number of states of all layers together (X of 004)
 
     def __call__(
         self,
@@ -91,20 +74,16 @@ def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: st
     )
 
 
-def _stream(free: RegretBound, central: str, local: str = "") -> dict[str, RegretBound]:
+def _continual(free: RegretBound, central: str, local: str = "") -> dict[str, RegretBound]:
     """A non-private bound, and with the price of a tree or of reports, where they are printed."""
-    found = {"none": free, "central": _sum(free, "S²AH³/eps", _tree_price, central)}
-    if local:
-        found["local"] = _sum(free, "S²A·sqrt(H⁵T)/eps", _report_price, local)
-    return found
-
-
-def _tree_price(n: Size) -> float:
-    return n.S**2 * n.A * n.H**3 / n.epsilon
-
-
-def _report_price(n: Size) -> float:
-    return n.S**2 * n.A * math.sqrt(n.H**5 * n.steps) / n.epsilon
+    tree = _sum(free, "S²AH³/eps", lambda n: n.S**2 * n.A * n.H**3 / n.epsilon, central)
+    reports = _sum(
+        free,
+        "S²A·sqrt(H⁵T)/eps",
+        lambda n: n.S**2 * n.A * math.sqrt(n.H**5 * n.steps) / n.epsilon,
+        local,
+    )
+    return {"none": free, "central": tree} | ({"local": reports} if local else {})
 
 
 _TABLE = "003, Table 1"
@@ -173,10 +152,10 @@ _OBI = _sum(
 
 BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
     "ucbvi": {"none": _BERNSTEIN},
-    "dp-ucbvi": _stream(_BERNSTEIN, "003, Theorem 5.2", "003, Theorem 5.7"),
-    "private-ucb-vi": _stream(_HOEFFDING, _TABLE, _TABLE),
-    "private-ucb-po": _stream(_WIDER, _TABLE, _TABLE),
-    "pucb": _stream(_WIDER, _TABLE),
+    "dp-ucbvi": _continual(_BERNSTEIN, "003, Theorem 5.2", "003, Theorem 5.7"),
+    "private-ucb-vi": _continual(_HOEFFDING, _TABLE, _TABLE),
+    "private-ucb-po": _continual(_WIDER, _TABLE, _TABLE),
+    "pucb": _continual(_WIDER, _TABLE),
     "ldp-obi": {"none": _UCRL, "local": _OBI},
     "psrl": {
         "none": RegretBound("HS·sqrt(AT), Bayesian", _UCRL.shape, "Osband, Russo and Van Roy 2013")
@@ -245,7 +224,7 @@ LOWER: Mapping[str, RegretBound] = {
     ),
     "local": RegretBound(
         "H·sqrt(SAK)/min(e^eps - 1, 1)",
-        lambda n: n.H * math.sqrt(n.S * n.A * n.K) / min(_expm1(n.epsilon), 1.0),
+        lambda n: n.H * math.sqrt(n.S * n.A * n.K) / min(math.expm1(min(n.epsilon, 1)), 1.0),
         "002, Theorem 2",
     ),
 }
@@ -265,10 +244,6 @@ LOWER_WITHOUT_PRIVACY: Mapping[str, RegretBound] = {
     ),
 }
 """Paper and feedback -> the bound without privacy that it compares itself with."""
-
-
-def _expm1(value: float) -> float:
-    return math.expm1(min(value, 700.0))
 
 
 def bounds_of(learner: str, fine: object = None) -> Mapping[str, RegretBound]:

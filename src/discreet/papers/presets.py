@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, rounded_up
 
 if TYPE_CHECKING:
     from discreet._types import Plain
@@ -19,35 +19,18 @@ if TYPE_CHECKING:
 
 
 class Printed(NamedTuple):
-    """One printed constant.
+    """One printed constant."""
 
-    Attributes:
-        formula: in the letters of the paper.
-        where: section, equation, line or table.
-        run: what is run instead, where that cannot be run or is inconsistent; else empty.
-    """
-
-    formula: str
-    where: str
-    run: str = ""
+    formula: str  # in the letters of the paper
+    where: str  # section, equation, line or table
+    run: str = ""  # what is run instead, where that cannot be run or is inconsistent
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The problem that a preset's numbers are stated for.
+    """The problem that a preset's numbers are stated for: epsilon and delta as claimed."""
 
-    Attributes:
-        states: S (X in 000, 001, 004).
-        actions: A.
-        horizon: H.
-        episodes: K.
-        epsilon: as claimed.
-        delta: as claimed.
-        environment: of that size, by its registered name.
-        parameters: its parameters.
-    """
-
-    states: int
+    states: int  # S (X in 000, 001, 004)
     actions: int
     horizon: int
     episodes: int
@@ -61,16 +44,12 @@ class Reference:
 class Delivered:
     """What a printed protocol gives to one user, by exact accounting under replace-one.
 
-    Attributes:
-        epsilon: None if no finite one is delivered.
-        delta: one if nothing is.
-        why: in one sentence.
-        refuted_from: shuffled batches: the least number of users for which the claim is refuted.
-            An epsilon of None then says that nothing is *proven* for smaller ones either.
+    ``refuted_from`` is the least number of users of a shuffled batch for which the claim is
+    refuted. An epsilon of None then says that nothing is *proven* for smaller ones either.
     """
 
-    epsilon: float | None
-    delta: float
+    epsilon: float | None  # None if no finite one is delivered
+    delta: float  # one if nothing is
     why: str
     refuted_from: int | None = None
 
@@ -84,12 +63,8 @@ class Preset:
     """A paper's algorithm with its privatizer, constants and schedule.
 
     Attributes:
-        name: what ``paper=`` takes.
-        paper: its number.
+        name: what ``paper=`` takes; it begins with the paper's number.
         algorithm: as the paper calls it.
-        learner: its registered name.
-        trust: the trust model's short name.
-        mechanism: of the release.
         calibration: which printed constants the release has.
         settings: of the learner, as printed.
         constants: what is printed and where, and what is run where that is something else.
@@ -139,13 +114,9 @@ class Preset:
     def trust_model(
         self, epsilon: float | None, delta: float | None = None, calibration: str | None = None
     ) -> "TrustModel":
-        """The trust model of a run.
+        """The trust model of a run, for the claimed epsilon and delta (None: the preset's own).
 
-        Args:
-            epsilon: as claimed.
-            delta: as claimed; None is the preset's own.
-            calibration: ``"exact"`` for the same mechanism with noise that keeps the claim; None
-                is as printed.
+        With the calibration ``"exact"`` the same mechanism has noise that keeps the claim.
         """
         from discreet.privacy.trust import make_trust
 
@@ -178,16 +149,14 @@ class Preset:
         """The guarantee of a run as printed: of the view that the printed protocol gives.
 
         Our simulation adds messages up; the analyser of 000 and 001 receives them as they are.
-
-        Args:
-            guarantee: of the sums.
-            why: the view gives no more, for the size of this run; None is for the reference.
-            batches: that were played.
+        ``guarantee`` is that of the sums; ``why`` the view gives no more, for the size of this run
+        (None: of the reference).
         """
         if self.if_only_sums is None or guarantee.claimed is None:
             return guarantee
         largest = f"; the largest batch here had {max(batches):,} users" if batches else ""
-        note = f"{why or self.delivers.why}{largest}; if only sums were seen: {_pair(guarantee)}"
+        sums = f"({rounded_up(guarantee.epsilon)}, {rounded_up(guarantee.delta, 3)})"
+        note = f"{why or self.delivers.why}{largest}; if only sums were seen: {sums}"
         return replace(
             guarantee,
             epsilon=math.inf,
@@ -215,12 +184,6 @@ class Preset:
         if self.if_only_sums is not None:
             said["delivers_if_only_sums_are_seen"] = self.if_only_sums.to_dict()
         return said | {"deviations": list(self.deviations)}
-
-
-def _pair(guarantee: Guarantee) -> str:
-    from discreet.privacy.guarantee import rounded_up
-
-    return f"({rounded_up(guarantee.epsilon)}, {rounded_up(guarantee.delta, 3)})"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from discreet._types import BoolArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
-from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
+from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
@@ -184,7 +184,7 @@ def make_driver(
     check_trust(spec, trust)
     if spec.make is not None and issubclass(spec.make, BatchLearner):
         return BatchDriver(spec, problem, trust, rng, settings)
-    if spec.make is not None and issubclass(spec.make, StreamLearner):
+    if spec.make is not None and issubclass(spec.make, ContinualLearner):
         return StreamDriver(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
     raise UnsupportedError(
         f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
@@ -247,7 +247,7 @@ class StreamDriver(Driver):
 
     def __init__(
         self,
-        kind: type[StreamLearner],
+        kind: type[ContinualLearner],
         problem: Problem,
         trust: TrustModel,
         rng: np.random.Generator,

@@ -242,16 +242,16 @@ def test_the_hardest_advantage_under_central_privacy_by_hand():
 
 
 def private_plays(epsilon, advantage, users):
-    """Exact laws of the arms that a private learner plays: equal arms, and arm 0 better.
+    """Exact distributions of the arms that a private learner plays: equal arms, and arm 0 better.
 
     There are two; each choice is epsilon-DP in the outcome of every user before.
     """
-    laws = []
+    found = []
     for better in (0.0, advantage):
-        law = {(): {(0, 0): 1.0}}  # plays -> good outcomes minus bad ones per arm -> probability
+        exact = {(): {(0, 0): 1.0}}  # plays -> good outcomes minus bad ones per arm -> probability
         for _ in range(users):
             following = {}
-            for plays, sums in law.items():
+            for plays, sums in exact.items():
                 for state, mass in sums.items():
                     first = private_choice(state[0] - state[1], epsilon)
                     for arm, chance in ((0, first), (1, 1 - first)):
@@ -262,9 +262,9 @@ def private_plays(epsilon, advantage, users):
                             part = following.setdefault((*plays, arm), {})
                             key = tuple(after)
                             part[key] = part.get(key, 0.0) + mass * chance * probability
-            law = following
-        laws.append({plays: sum(sums.values()) for plays, sums in law.items()})
-    return laws
+            exact = following
+        found.append({plays: sum(sums.values()) for plays, sums in exact.items()})
+    return found
 
 
 def private_choice(difference, epsilon):

@@ -192,7 +192,7 @@ def test_layered_counts_and_losses():
     law = law_of(plan)
     assert type(law) is distributions.LayeredGaussian
     assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
-    assert law.loss_sigma == Fraction(plan.loss_law.sigma)
+    assert law.loss_sigma == Fraction(plan.loss_noise.sigma)
     release = claim_of(plan).release
     assert (release["schedule"], release["feedback"]) == ("layered continual", "bandit")
     assert (release["widths"], release["episodes"]) == ([1, 1, 1], 4)

@@ -132,10 +132,6 @@ EXEMPT = ("privacy/mechanisms/", "papers/", "device/", "privacy/certificates/ver
 OF_ALL = {"base", "registry", "additive", "noise"}
 """Modules of `mechanisms` that belong to no single one."""
 NAMES = {spec.name for spec in registry.everything()} - {"none"}
-STILL = {
-    "adversarial/mechanism.py": "the trees of paper 004",
-}
-"""Files that name a mechanism, and which: to become empty."""
 DISTRIBUTIONS = {"privacy/auditing/additive.py", "privacy/auditing/draws.py"} | {
     "privacy/auditing/probes.py"
 }
@@ -183,7 +179,7 @@ def test_nobody_names_a_single_mechanism():
             kinds = {"laplace", "gaussian"} if name in DISTRIBUTIONS else frozenset()
             if problems := list(named_in(ast.parse(file.read_text("utf-8")), kinds)):
                 found[name] = problems
-    assert found.keys() == STILL.keys(), found
+    assert found == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""Problems from practice: numbers from publications, or from records of intensive care."""
+"""Problems from practice: numbers from publications, or from records of intensive care.
+
+``horizon`` is the steps per episode, ``relabel`` a seed to rename the actions at random, per state
+where all steps are alike, else per step and state.
+"""
 
 import contextlib
 import io
@@ -49,18 +53,24 @@ def Treatment(*, horizon: int = 8, relabel: int | None = None) -> TabularMDP:
     and the best is 1.
 
     A test problem for learning from patients' data, not advice on treatment.
-
-    Args:
-        horizon: quarters per episode.
-        relabel: a seed to rename the actions at random in each state.
     """
     transitions = np.zeros((7, 3, 7))
     quality = np.zeros((7, 3))
     for a in range(3):
-        for attempt in range(4):
-            _ill_row(transitions[attempt, a], attempt, a)
-        for new, state in ((True, 4), (False, 5)):
-            _well_row(transitions[state, a], new, a)
+        stays = 1 - _LEAVES[a]
+        for attempt, one_drug in enumerate(_REMISSION_ONE_DRUG):
+            odds = _COMBINATION_ODDS * one_drug / (1 - one_drug)
+            untreated = _REMISSION_UNTREATED * one_drug / _REMISSION_ONE_DRUG[0]
+            well = stays * (untreated, one_drug, odds / (1 + odds))[a]
+            row = transitions[attempt, a]
+            row[6], row[4] = _LEAVES[a], well
+            row[attempt if a == 0 else min(attempt + 1, 3)] += stays - well
+        stays = 1 - _LEAVES[a] / 2
+        yearly = _RELAPSE_UNTREATED if a == 0 else _RELAPSE_TREATED
+        for state, times in ((4, _EARLY_RELAPSE), (5, 1)):
+            relapse = (1 - (1 - yearly) ** 0.25) * times
+            row = transitions[state, a]
+            row[6], row[1], row[5] = _LEAVES[a] / 2, stays * relapse, stays * (1 - relapse)
         quality[:4, a] = (_ILL_TREATED if a else _ILL_UNTREATED) - _BURDEN[a]
         quality[4:6, a] = _WELL - _BURDEN[a]
     transitions[6, :, 6] = 1
@@ -68,34 +78,6 @@ def Treatment(*, horizon: int = 8, relabel: int | None = None) -> TabularMDP:
     rewards = (quality - quality.min()) / (quality.max() - quality.min())
     mdp = TabularMDP(transitions=transitions, rewards=rewards, horizon=horizon, name="Treatment")
     return relabel_actions(mdp, relabel)
-
-
-def _remission(attempt: int, action: int) -> float:
-    """Probability of remission within a quarter."""
-    one_drug = _REMISSION_ONE_DRUG[attempt]
-    if action == 0:
-        return _REMISSION_UNTREATED * one_drug / _REMISSION_ONE_DRUG[0]
-    if action == 1:
-        return one_drug
-    odds = _COMBINATION_ODDS * one_drug / (1 - one_drug)
-    return odds / (1 + odds)
-
-
-def _ill_row(row: np.ndarray, attempt: int, action: int) -> None:
-    stays = 1 - _LEAVES[action]
-    well = stays * _remission(attempt, action)
-    row[6] = _LEAVES[action]
-    row[4] = well
-    row[attempt if action == 0 else min(attempt + 1, 3)] += stays - well
-
-
-def _well_row(row: np.ndarray, new: bool, action: int) -> None:
-    yearly = _RELAPSE_UNTREATED if action == 0 else _RELAPSE_TREATED
-    relapse = (1 - (1 - yearly) ** 0.25) * (_EARLY_RELAPSE if new else 1)
-    stays = 1 - _LEAVES[action] / 2
-    row[6] = _LEAVES[action] / 2
-    row[1] = stays * relapse
-    row[5] = stays * (1 - relapse)
 
 
 _APPEAL = np.array([[0.70, 0.55, 0.40], [0.40, 0.55, 0.70]])
@@ -121,10 +103,6 @@ def Recommender(*, horizon: int = 8, relabel: int | None = None) -> TabularMDP:
     for the second), a loss of 30% of the appeal per repeat (twice at most), and that 3% leave after
     a like but 25% after a dislike (likes and leaving are drawn independently of each other, with
     these rates).
-
-    Args:
-        horizon: items per session.
-        relabel: a seed to rename the actions at random in each state.
     """
     _validate.count(horizon=horizon)
     transitions = np.zeros((15, 3, 15))
@@ -174,7 +152,8 @@ def DemandResponse(
     A step is three hours, an episode one day from one o'clock in the morning. A state is the charge
     (0 to ``capacity`` kWh) and whether the household needs little or much just now. Actions: 0
     charge one kWh, 1 rest, 2 use one kWh; the rest of the need comes from the grid, and what the
-    battery gives beyond the need is lost. Transitions are alike at all steps, rewards are not.
+    battery gives beyond the need is lost. Transitions are alike at all steps, rewards are not;
+    beyond eight steps the next day follows.
 
     From publications: the first national time-of-use tariff in Great Britain (Green Energy UK,
     "Tide", 2017): 5 pence per kWh for seven night hours, 25 from 16 to 19 o'clock, 12 otherwise; a
@@ -184,11 +163,6 @@ def DemandResponse(
     Stylised by us: the shape of the day (most at 16 to 22 o'clock), need 40% below or above it and
     persisting with probability 0.7, one kWh per step. The reward is 1 minus the cost of the step
     divided by the largest possible cost; it is not random given state and action.
-
-    Args:
-        capacity: kWh that the battery holds.
-        horizon: steps per episode; beyond eight the next day follows.
-        relabel: a seed to rename the actions at random in each step and state.
     """
     _validate.count(capacity=capacity, horizon=horizon)
     levels = capacity + 1
@@ -231,10 +205,6 @@ def ICUSepsis(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
     An episode pays 1 if the patient survives within ``horizon`` steps of four hours. Actions that
     the records do not support in a state do what the authors' environment does with them: a random
     admissible action is taken (`discreet.mdp.admissible_actions` tells which are).
-
-    Args:
-        horizon: steps per episode; the original has no fixed length.
-        relabel: a seed to rename the actions at random in each state.
     """
     from discreet.mdp.gymnasium import from_gymnasium
 

@@ -42,13 +42,7 @@ OPTIONAL: dict[str, str] = {
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """One line of the registry.
-
-    Attributes:
-        name: what `make` takes (in any case).
-        summary: one line for `discreet list`.
-        build: the function; its keyword arguments are the environment's parameters.
-    """
+    """One line of the registry; the keyword arguments of ``build`` are the parameters."""
 
     name: str
     summary: str
@@ -125,7 +119,8 @@ def get_environment(name: str) -> EnvironmentSpec:
     Args:
         name: of the registry (in any case), the path of an .npz file, or a Gymnasium id.
     """
-    proper = _proper(str(name))
+    known = {known.lower(): known for known in environment_names(optional=True)}
+    proper = known.get(str(name).lower().removeprefix("discreet/").removesuffix("-v0"))
     if proper is None and is_file(str(name)):
         return EnvironmentSpec(str(name), "a file", functools.partial(from_file, name))
     if proper is None and is_gymnasium_id(str(name)):
@@ -140,17 +135,11 @@ def get_environment(name: str) -> EnvironmentSpec:
     return _described(proper, getattr(importlib.import_module(module), proper.replace("-", "")))
 
 
-def _proper(name: str) -> str | None:
-    """The name as the registry has it; None if it is not there."""
-    known = {known.lower(): known for known in environment_names(optional=True)}
-    return known.get(name.lower().removeprefix("discreet/").removesuffix("-v0"))
-
-
 def _described(name: str, build: "Callable[..., TabularMDP]") -> EnvironmentSpec:
     return EnvironmentSpec(name, (inspect.getdoc(build) or "").split("\n")[0], build)
 
 
-def make(name: str, **parameters: object) -> "TabularMDP":
+def make(name: str, **parameters: Any) -> "TabularMDP":
     """Build an environment by name, from an .npz file, or from a Gymnasium id.
 
     >>> make("riverswim", states=5, horizon=8)
@@ -162,14 +151,18 @@ def make(name: str, **parameters: object) -> "TabularMDP":
         name: of the registry (`discreet list`), the path of an .npz file, or a Gymnasium id.
         parameters: of the environment; ``relabel`` is a seed to rename the actions at random.
     """
-    from discreet.mdp.tabular import TabularMDP
+    from discreet.mdp.tabular import TabularMDP, relabel_actions
 
     spec = get_environment(name)
     for parameter in parameters:
         if parameter not in spec.parameters and not spec.open:
             raise UnknownNameError(f"parameter of {spec.name}", parameter, spec.parameters)
     try:
-        made = _built(spec, parameters)
+        if "relabel" in spec._signature or "relabel" not in parameters:
+            made = spec.build(**parameters)
+        else:  # it knows nothing of relabelling: its actions are renamed afterwards
+            rest = {key: value for key, value in parameters.items() if key != "relabel"}
+            made = relabel_actions(spec.build(**rest), parameters["relabel"])
     except TypeError as error:
         raise InvalidInputError(f"{spec.name} cannot be built: {error}.") from error
     if not isinstance(made, TabularMDP):
@@ -177,17 +170,6 @@ def make(name: str, **parameters: object) -> "TabularMDP":
             f"Expected environment {spec.name!r} to be a TabularMDP, got {made!r}."
         )
     return made
-
-
-def _built(spec: EnvironmentSpec, parameters: dict[str, Any]) -> "TabularMDP":
-    """The environment; one that knows nothing of ``relabel`` has its actions renamed afterwards."""
-    from discreet.mdp.tabular import relabel_actions
-
-    if "relabel" in spec._signature or "relabel" not in parameters:
-        return spec.build(**parameters)
-    seed = parameters["relabel"]
-    rest = {key: value for key, value in parameters.items() if key != "relabel"}
-    return relabel_actions(spec.build(**rest), seed)
 
 
 def is_file(name: str) -> bool:
@@ -206,12 +188,7 @@ def is_gymnasium_id(name: str) -> bool:
 
 
 def from_file(name: str, **parameters: Any) -> "TabularMDP":
-    """A model from the arrays of an .npz file; parameters add what it does not hold.
-
-    Args:
-        name: the file, with the arrays ``transitions`` and ``rewards`` (``initial``, ``horizon``).
-        parameters: ``horizon`` and the other arrays, instead of the file's.
-    """
+    """A model from the arrays of an .npz file; parameters add what it does not hold."""
     import numpy as np
 
     from discreet.mdp.tabular import TabularMDP
@@ -251,13 +228,7 @@ def creator(name: str) -> object | None:
 
 
 def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> "TabularMDP":
-    """The model behind a Gymnasium environment that exposes it.
-
-    Args:
-        name: its id.
-        horizon: steps per episode, which Gymnasium does not say.
-        parameters: keyword arguments of the environment.
-    """
+    """The model behind a Gymnasium id; parameters are those of the environment."""
     import gymnasium
 
     from discreet.mdp.gymnasium import from_gymnasium

@@ -1,4 +1,8 @@
-"""Test problems of the literature: chains, grids, random ones, and one as hard as it gets."""
+"""Test problems of the literature: chains, grids, random ones, and one as hard as it gets.
+
+``horizon`` is the steps per episode, ``relabel`` a seed to rename the actions at random, per state
+where all steps are alike, else per step and state.
+"""
 
 import math
 
@@ -20,11 +24,6 @@ def RiverSwim(*, states: int = 4, horizon: int = 6, relabel: int | None = None) 
 
     >>> RiverSwim().rewards[0].tolist()
     [[0.005, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
-
-    Args:
-        states: length of the chain, at least 2.
-        horizon: steps per episode.
-        relabel: a seed to rename the actions at random in each state.
     """
     _validate.count(2, states=states)
     left, right = 0, 1
@@ -50,20 +49,13 @@ def DoubleChain(
     consolation: float = 0.6,
     relabel: int | None = None,
 ) -> TabularMDP:
-    """Two chains from one start; the end of the second pays 1, the end of the first less.
+    """Two chains from one start; the end of the second pays 1, that of the first ``consolation``.
 
-    At the start, action 0 enters the first chain and action 1 the second. Inside a chain action 0
-    advances with probability ``success`` (else it stays) and action 1 goes back to the start. The
-    last state of a chain pays for action 0 and keeps it there. A learner that settles early sits at
-    the end of the wrong chain. In the spirit of the double loop of Dearden, Friedman and Russell
-    (1998), "Bayesian Q-learning".
-
-    Args:
-        length: states per chain; 2 * length + 1 states in all.
-        horizon: steps per episode.
-        success: probability that an advance succeeds.
-        consolation: reward at the end of the first chain.
-        relabel: a seed to rename the actions at random in each state.
+    Each chain has ``length`` states. At the start, action 0 enters the first chain and action 1 the
+    second. Inside a chain action 0 advances with probability ``success`` (else it stays) and action
+    1 goes back to the start. The last state of a chain pays for action 0 and keeps it there. A
+    learner that settles early sits at the end of the wrong chain. In the spirit of the double loop
+    of Dearden, Friedman and Russell (1998), "Bayesian Q-learning".
     """
     _validate.count(length=length)
     _validate.probability(success=success, consolation=consolation)
@@ -95,10 +87,6 @@ def SixArms(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
     and stays, every other action leaves for state 0 unpaid. The probabilities and payments are
     those of Strehl and Littman (2008), "An analysis of model-based interval estimation for Markov
     decision processes"; one paying action per room is our simplification.
-
-    Args:
-        horizon: steps per episode.
-        relabel: a seed to rename the actions at random in each state.
     """
     transitions = np.zeros((7, 6, 7))
     rewards = np.zeros((7, 6))
@@ -124,19 +112,11 @@ def RandomMDP(
 ) -> TabularMDP:
     """Random transitions, rewards 0 or 1; a small concentration makes moves nearly certain.
 
-    Each transition row is Dirichlet, each pair (s, a) always pays 1 with probability one half or
-    else always 0; episodes begin in state 0. The defaults are the setting of Garcelon, Perchet,
-    Pike-Burke and Pirotta (2021), "Local Differential Privacy for Regret Minimization in
-    Reinforcement Learning".
-
-    Args:
-        states: number of states.
-        actions: number of actions.
-        horizon: steps per episode.
-        concentration: parameter of the symmetric Dirichlet of each transition row.
-        stationary: draw one step and repeat it, instead of a fresh draw per step.
-        seed: which random MDP; the default is one in which no fixed action is best.
-        relabel: a seed to rename the actions at random.
+    Each transition row is a symmetric Dirichlet, one draw for all steps if ``stationary``; each
+    pair (s, a) always pays 1 with probability one half or else always 0; episodes begin in state 0.
+    The defaults are the setting of Garcelon, Perchet, Pike-Burke and Pirotta (2021), "Local
+    Differential Privacy for Regret Minimization in Reinforcement Learning"; with the default seed
+    no fixed action is best.
     """
     _validate.count(states=states, actions=actions, horizon=horizon)
     _validate.count(0, seed=seed)
@@ -168,16 +148,10 @@ def GridWorld(
 ) -> TabularMDP:
     """Walk from S to G on slippery ground; G pays 1 per step until the end, O is a hole.
 
-    Actions are up, right, down and left. With probability ``slip`` the walker goes to one of the
-    two perpendicular sides instead (half each). Walls and the border stop a move. Holes and the
-    goal are never left.
-
-    Args:
-        layout: rows of the map separated by ``|``: ``.`` ground, ``#`` wall, ``O`` hole, ``S``
-            start (one), ``G`` goal.
-        slip: probability of slipping aside.
-        horizon: steps per episode.
-        relabel: a seed to rename the actions at random in each state.
+    A layout is rows separated by ``|``: ``.`` ground, ``#`` wall, ``O`` hole, ``S`` start (one),
+    ``G`` goal. Actions are up, right, down and left. With probability ``slip`` the walker goes to
+    one of the two perpendicular sides instead (half each). Walls and the border stop a move. Holes
+    and the goal are never left.
     """
     _validate.probability(slip=slip)
     rows = _rows(layout)

@@ -534,6 +534,10 @@ class CumulativeNoise(ABC):
         """With all the noise that a memory on a disk needs; None if it holds exact sums."""
         return None
 
+    def padded_variant(self) -> "CumulativeNoise | None":
+        """The same noise, padded to look alike at all times (paper 004); None where unknown."""
+        return None
+
     def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
         """A run whose memory may be written to a disk."""
         raise UnsupportedError(f"{type(self).__name__} keeps exact sums in its memory.")

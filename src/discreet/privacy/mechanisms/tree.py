@@ -299,6 +299,12 @@ class TreeNoise(CumulativeNoise):
         """With both draws of every node; releases of other trees are no plain sums of nodes."""
         return replace(self, draws=2) if type(self) is TreeNoise else None
 
+    def padded_variant(self) -> "PaddedTreeNoise | None":
+        """Padding only adds noise to the releases of a plain Laplace tree: it delivers the same."""
+        if type(self) is not TreeNoise or not isinstance(self.distribution, Laplace):
+            return None
+        return PaddedTreeNoise(episodes=self.episodes, distribution=self.distribution)
+
     def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
         return StoredTree(self, cells, sampler, seal)
 
