@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from discreet.cli.app import make_app
 from discreet.errors import InvalidInputError
 from discreet.service.client import Client, UnreachableError
+from discreet.service.configs import listen
 from discreet.service.protocol import ticket
-from discreet.service.shuffler.server import PromptProtocol, listen
+from discreet.service.shuffler.server import PromptProtocol
 from helpers.nginx import needs_nginx, nginx, private_authority
 from helpers.services import (
     TOKEN,

@@ -159,6 +159,8 @@ def demo(
     progress = _Line(quiet=json)
     progress("setting up: the study, its certificate, keys, tickets")
     show = Demo(folder, arrangement, leave=1 if play else 0, port=port)
+    if not json:
+        warn(f"The operator's page, while it runs: {show.page}")
     if play:
         _invite(show)
 
@@ -277,9 +279,10 @@ def analyser(
     need_extra(_PACKAGES, "service")
     from discreet.service.analyser import analyse
     from discreet.service.configs import AnalyserConfig
+    from discreet.service.monitor import watched
 
     read = AnalyserConfig.read(config)
-    ended = analyse(read, rehearsal=rehearsal, log_format=log_format)
+    ended = analyse(read, rehearsal=rehearsal, log_format=log_format, watched=watched)
     say(f"The analyser ended: {ended}.")
 
 

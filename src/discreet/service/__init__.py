@@ -1,9 +1,9 @@
 """Private learning from real devices: three roles that different organisations run.
 
 The *shuffler* is the only server: it takes sealed reports, waits for n distinct users, permutes,
-hands over, forgets. The *analyser* is a worker without an inbound port: it owns the study, signs
-manifests, opens envelopes, tells the study. The *participant*'s device plays the public policy,
-encodes, seals, sends. The *enroller* hands out tickets and must not be the analyser.
+hands over, forgets. The *analyser* is a worker to which only its operator connects: it owns the
+study, signs manifests, opens envelopes, tells the study. The *participant*'s device plays the
+public policy, encodes, seals, sends. The *enroller* hands out tickets and must not be the analyser.
 
 No role imports another. What they say to each other is `protocol/`: `canonical` (the one JSON text
 of plain values), `charter` (what a study promises, for ever; its hash is the study's name),
@@ -15,6 +15,7 @@ refusal, with one code per reason).
   permutation; `sqlite` and `postgres` speak it), `web` (endpoints, OpenAPI, the page), `server`.
 - `analyser` (an idempotent loop), `opening` (its keys, and envelopes in processes or on Ray).
 - `participant` (keeps and resends the same sealed bytes).
+- `monitor` (the analyser's page for its operator), `health` (checks and logs of all roles).
 - `client` (analyser and devices speak to the shuffler through it), `configs` (files of the roles,
   clock, signals), `setup` writes all files, `verification` checks what is public, `demo/` plays
   all roles on one machine.

@@ -1,6 +1,6 @@
 """The analyser: owns the study, signs manifests, opens envelopes, tells the study.
 
-A worker without an inbound port. `step` may be killed at any point and called again: what it does
+A worker. `step` may be killed at any point and called again: what it does
 follows from the study (which batches are counted), from the manifests it has written and from the
 shuffler's answers.
 
@@ -124,12 +124,18 @@ class Analyser:
         self._acknowledge(current.manifest.number)
         return "counted"
 
-    def run(self, pause: Callable[[float], object], until: Callable[[], bool]) -> str:
+    def run(
+        self,
+        pause: Callable[[float], object],
+        until: Callable[[], bool],
+        look: Callable[[str], object] = lambda _: None,
+    ) -> str:
         """Steps until the study is finished or ``until`` says so; unreachable is no reason to end.
 
         Args:
             pause: waits for so many seconds.
             until: asked between steps.
+            look: told what every step has given.
         """
         state = "waiting"
         while not until():
@@ -141,6 +147,7 @@ class Analyser:
                 if state != "unreachable":  # said once, however long it is away
                     log.warning("trying again until the shuffler answers: %s", error)
                 state = "unreachable"
+            look(state)
             if state == "finished":
                 return state
             if state == "counted":
@@ -148,6 +155,10 @@ class Analyser:
             else:
                 pause(0.2 if state != "unreachable" else 1.0)
         return state
+
+    @property
+    def client(self) -> Client:
+        return self._client
 
     def close(self) -> None:
         """Close the connections to the shuffler."""
@@ -334,6 +345,12 @@ def check_study(charter: Charter, study: Study) -> None:
         )
 
 
+Watched = Callable[
+    [Analyser, AnalyserConfig], contextlib.AbstractContextManager[Callable[[str], object]]
+]
+"""Watches an analyser for the time of a block; what to tell after every step."""
+
+
 def make_analyser(
     config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Analyser:
@@ -362,6 +379,7 @@ def analyse(
     rehearsal: bool = False,
     at: At = nothing_happens,
     log_format: Format = "text",
+    watched: Watched = lambda *_: contextlib.nullcontext(lambda _: None),
 ) -> str:
     """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
     set_up_logging(log_format)
@@ -371,7 +389,8 @@ def analyse(
         analyser = make_analyser(config, rehearsal=rehearsal, at=at)
         log.info("the analyser works with the shuffler at %s", config.url)
         try:
-            return analyser.run(ended.wait, ended.is_set)
+            with watched(analyser, config) as look:
+                return analyser.run(ended.wait, ended.is_set, look)
         except _EndedError:
             return "told to end"
         finally:

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Protocol, Self
 
-from discreet._files import read_file, read_parsed
+from discreet._files import read_file, read_parsed, reason
 from discreet._settings import make, read_toml
 from discreet.errors import InvalidInputError
 
@@ -121,6 +122,7 @@ class AnalyserConfig(Config):
     ray_address: str = ""
     proxy: str = ""
     ca_file: str = ""
+    page: str = ""
 
     @property
     def token(self) -> str:
@@ -141,6 +143,8 @@ class DeviceConfig(Config):
     ca_file: str = ""
 
 
+_BACKLOG = 2048
+"""Connections that may wait to be taken."""
 _THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -172,6 +176,21 @@ def addresses(text: str) -> list[tuple[str, int]]:
     if text and found is None:
         raise InvalidInputError(f"Expected an address such as '127.0.0.1:8701', got {text!r}.")
     return [(found[1].strip("[]"), int(found[2]))] if found else []
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The place where the server will listen, or a sentence why not."""
+    if not 0 <= port < 1 << 16:
+        raise InvalidInputError(f"Expected a port from 0 to 65535, got port={port}.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        why = reason(error).partition(" (while")[0]
+        raise InvalidInputError(
+            f"Cannot listen on host={host!r}, port={port}: {why}; end what uses the "
+            f"port, or choose another host or port in the role's file."
+        ) from None
 
 
 def check_url(url: str) -> None:

@@ -11,13 +11,12 @@ import pytest
 from uvicorn.server import ServerState
 
 from discreet.errors import InvalidInputError
-from discreet.service.configs import ShufflerConfig
+from discreet.service.configs import ShufflerConfig, listen
 from discreet.service.protocol import ticket
 from discreet.service.shuffler import server
 from discreet.service.shuffler.server import (
     UNREAD_BYTES,
     PromptProtocol,
-    listen,
     make_server,
 )
 from helpers.services import charter, new_store

@@ -87,7 +87,7 @@ class Arrangement:
         return Shuffle(self.epsilon, self.delta, min_users=2)
 
 
-def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Service:
+def set_up(folder: Path, arrangement: Arrangement, url: str, port: int, page: str = "") -> Service:
     """Set up the service: charter, keys, a file per role, tickets, and the world for the page.
 
     Args:
@@ -95,6 +95,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Servi
         arrangement: what to show.
         url: where analyser and devices find the shuffler.
         port: where it listens.
+        page: the address of the analyser's page.
     """
     world = arrangement.home
     service = setup_service(
@@ -117,6 +118,9 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Servi
     text = re.sub(r"(?m)^port = .*$", f"port = {port}", file.read_text("utf-8"))
     text += "# The model of the study, so that people can play it at the page.\n"
     write_atomically(file, (text + 'world = "world.json"\n').encode())
+    file = service.config("analyser")
+    text = re.sub(r"(?m)^page = .*$", f'page = "{page}"', file.read_text("utf-8"))
+    write_atomically(file, text.encode())
     return service
 
 
@@ -353,7 +357,9 @@ class Demo:
         self.arrangement = arrangement
         port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.service = set_up(folder, arrangement, through or self.url, port)
+        page = f"127.0.0.1:{free_port()}"
+        self.page = f"http://{page}/"
+        self.service = set_up(folder, arrangement, through or self.url, port, page)
         (folder / "logs").mkdir()
         self.shuffler, self.analyser = (self._role(name) for name in ("shuffler", "analyser"))
         parts = 1 if leave else PARTS  # two would both see the last free place

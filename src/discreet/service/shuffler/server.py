@@ -20,10 +20,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from discreet._files import reason
-from discreet.errors import InvalidInputError
-from discreet.service import configs
-from discreet.service.configs import At, ShufflerConfig, nothing_happens
+from discreet.service.configs import At, ShufflerConfig, addresses, listen, nothing_happens
 from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
@@ -43,8 +40,6 @@ PLACES = 1000
 """Connections of each address at which it listens."""
 _FILES = 8192
 """Descriptors that it asks the system for."""
-_BACKLOG = 2048
-"""Connections that may wait to be taken."""
 _GRACE = 5
 """Seconds for requests that are under way when the process is asked to end."""
 
@@ -171,21 +166,6 @@ def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.S
     return uvicorn.Server(config)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """The place where the server will listen, or a sentence why not."""
-    if not 0 <= port < 1 << 16:
-        raise InvalidInputError(f"Expected a port from 0 to 65535, got port={port}.")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        why = reason(error).partition(" (while")[0]
-        raise InvalidInputError(
-            f"Cannot listen on host={host!r}, port={port}: {why}; end what uses the "
-            f"port, or choose another host or port in the shuffler's file."
-        ) from None
-
-
 def make_shuffler(
     config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Shuffler:
@@ -218,7 +198,7 @@ def serve(
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
     with ExitStack() as stack:
-        places = [(config.host, config.port), *configs.addresses(config.private)]
+        places = [(config.host, config.port), *addresses(config.private)]
         listeners = [stack.enter_context(listen(host, port)) for host, port in places]
         shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
         app = make_app(shuffler, world=config.model)

@@ -1,0 +1,143 @@
+"""The operator's page: every role and promise in its colour, for this machine alone."""
+
+import contextlib
+import threading
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from discreet.service import monitor as monitors
+from discreet.service.configs import AnalyserConfig
+from discreet.service.monitor import Monitor, watched
+from helpers.chromium import Browser
+from helpers.clocks import ManualClock
+from helpers.service_analysers import running_study
+from helpers.services import NOW, kept_port
+
+HTTP = httpx.Client(verify=False, timeout=120)
+
+
+def config_of(running, **changes):
+    names = {"charter": "c", "study": "study.db", "signing_key": "k", "token_file": "t"}
+    return AnalyserConfig(folder=running.folder, url=running.url, **names, **changes)
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """A study with one batch counted: its analyser, and what a monitor saw."""
+    with running_study(tmp_path_factory.mktemp("study")) as running:
+        analyser = running.analyser()
+        analyser.step()
+        running.send()
+        running.until(analyser, "counted")
+        clock = ManualClock(NOW)
+        monitor = Monitor(analyser, config_of(running), clock)
+        monitor.look("counted")
+        assert analyser.step() == "waiting"
+        monitor.look("waiting")
+        yield running, analyser, monitor, clock
+        analyser.close()
+
+
+def colours(monitor):
+    return {one.name: one.colour for some in monitor.checks().values() for one in some}
+
+
+def test_a_study_that_runs_well_is_green(seen):
+    _, analyser, monitor, _ = seen
+    found = colours(monitor)
+    assert found.pop("clock") in ("green", "yellow", "red")  # the test's clock is not the server's
+    assert set(found.values()) == {"green"}
+    assert f"{analyser.study.users:,} of 40" in monitor.sight.facts["users so far"]
+    assert "(4, 0.0001)-SDP" in monitor.sight.facts["privacy spent"]
+
+
+def test_what_goes_wrong_is_yellow_or_red(seen, monkeypatch):
+    running, analyser, monitor, clock = seen
+    (running.folder / "keys" / "000000.key").write_text("left behind")
+    (running.folder / "manifests" / "000000.manifest").rename(running.folder / "away")
+    monkeypatch.setattr(analyser.client, "_url", "http://127.0.0.1:9")
+    monitor.look("counted")
+    found = colours(monitor)
+    assert found["keys of counted batches"] == found["ledger"] == found["answers"] == "red"
+    (running.folder / "away").rename(running.folder / "manifests" / "000000.manifest")
+    (running.folder / "keys" / "000000.key").unlink()
+    monkeypatch.undo()
+    monitor.look("counted")
+    clock.move(900)
+    found = colours(monitor)
+    clock.move(-900)
+    assert found["last step"] == found["open batch"] == "yellow"
+    assert found["ledger"] == "green"
+
+
+def test_rubbish_has_a_colour(seen, monkeypatch):
+    _, analyser, monitor, _ = seen
+    entries = [dict(entry) for entry in analyser.study.ledger]
+    entries[-1]["note"] = {"unreadable": "100000"}
+    assert entries[-1]["kind"] == "batch"
+    monkeypatch.setattr(type(analyser.study), "ledger", property(lambda _: entries))
+    monkeypatch.setattr(monitors.verification, "check_ledger", lambda *_: 1)
+    monitor.look("counted")
+    assert colours(monitor)["envelopes that cannot be read"] == "red"
+    monkeypatch.undo()
+    monitor.look("counted")
+
+
+def test_metrics_are_public_totals_without_a_label(seen):
+    _, analyser, monitor, _ = seen
+    text = monitor.metrics().decode()
+    samples = [s for m in text_string_to_metric_families(text) for s in m.samples]
+    found = {s.name.removeprefix("discreet_analyser_"): s.value for s in samples}
+    assert found["users"] == analyser.study.users and found["batches"] == 1
+    assert found["batch_seconds_left"] > 0 and "open_seconds" in found
+    assert not any(s.labels for s in samples)
+
+
+@contextlib.contextmanager
+def served(seen):
+    """The page at an address of its own."""
+    running, analyser, _, _ = seen
+    with (
+        kept_port() as port,
+        watched(analyser, config_of(running, page=f"127.0.0.1:{port}")) as look,
+    ):
+        look("waiting")
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_it_is_served_to_this_machine_alone(seen):
+    with served(seen) as url:
+        answer = HTTP.get(url)
+        assert answer.status_code == 200 and "default-src 'none'" in str(answer.headers)
+        assert HTTP.get(url, headers={"host": "elsewhere.example"}).status_code == 400
+        assert HTTP.get(f"{url}/livez").json() == {"ok": True}
+        assert HTTP.get(f"{url}/readyz").status_code in (200, 503)
+        assert "discreet_analyser_users" in HTTP.get(f"{url}/metrics").text
+    assert "src=" not in answer.text and "href=" not in answer.text
+    for secret in seen[0].passes:
+        assert secret.hex() not in answer.text
+    assert threading.active_count() < 50
+
+
+def test_a_browser_shows_it_and_loads_nothing_else(seen, tmp_path):
+    with served(seen) as url, Browser(tmp_path) as page:
+        page.go(url)
+        page.wait("document.querySelector('.light')")
+        text = page.text("body")
+        for word in ("analyser", "shuffler", "participants", "policy in force", "privacy spent"):
+            assert word in text
+        lights = page.run(
+            "[...document.querySelectorAll('.light')].map(x => [x.textContent, "
+            "getComputedStyle(x, '::before').backgroundColor])"
+        )
+        assert len(lights) >= 8
+        wanted = {
+            "green": "rgb(26, 127, 55)",
+            "yellow": "rgb(212, 167, 44)",
+            "red": "rgb(207, 34, 46)",
+        }
+        assert all(wanted[word] == colour for word, colour in lights)
+        assert all(address.startswith(url) for _, address, *_ in page.requests)
+        assert page.complaints == []
