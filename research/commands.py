@@ -20,14 +20,11 @@ longer be read (a command or file is gone) says so and the others go on.
 import contextlib
 import csv
 import hashlib
-import io
 import json
 import multiprocessing
 import os
 import random
 import re
-import runpy
-import socket
 import subprocess
 import sys
 import tempfile
@@ -41,7 +38,7 @@ from typing import Any
 import numpy as np
 
 import discreet
-from research import asked_to_record
+from research import asked_to_record, called, free_url
 
 FILE = Path(__file__).with_suffix(".json")
 CLONE = Path(__file__).parents[1]
@@ -132,22 +129,6 @@ class Book:
             self.kept[f"{command}: page"] = {"headings": [clean(head) for head in heads]}
         else:
             self.kept[f"{command}: {path}"] = outline(json.loads(text))
-
-
-def called(*words: str) -> tuple[int, str]:
-    """The exit code and the output of `discreet` in this process."""
-    out, before = io.StringIO(), sys.argv
-    sys.argv = ["discreet", *words]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-            runpy.run_module("discreet", run_name="__main__")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 1, out.getvalue()
-    except Exception as error:  # a fault of the command
-        return -1, json.dumps({"fault": repr(error)})
-    finally:
-        sys.argv = before
-    return 0, out.getvalue()
 
 
 def helps(book: Book) -> None:
@@ -351,9 +332,7 @@ def simulated(study: Any, seed: int) -> Any:
 
 def service(book: Book) -> None:
     """The files of all roles, a shuffler that answers, and a whole demonstration."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = free_url()
     small = ("--states", 2, "--actions", 2, "--steps", 2, "--start", "0", "--episodes", 40)
     budget = ("--epsilon", 4, "--delta", 1e-4, "--rehearsal", "--url", url)
     book.run("service", "init", "roles", *small, *budget, label="service init")

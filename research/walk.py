@@ -5,8 +5,7 @@
     python -m research.walk --no-walks               # only what can be read off the source
     python -m research.walk --files flow-ucb         # the files of one walk
 
-Rules of counting; what is read off the source has the numbers of the specification at 43ada0f, but
-for one-line docstrings (2,423 here, 2,427 there):
+Rules of counting:
 
 - Files are `*.py` below `src/discreet`. A code line is neither blank nor only a comment nor part of
   a docstring; docstrings are those of modules, classes and functions. The length of a function is
@@ -29,10 +28,9 @@ Walks:
   they start does not count;
 - `run` is `discreet run lower-bound --quick` with one job: small, with several trust models.
 
-How the specification counted its walks is not known: at 43ada0f it has 40, 68, 78 and 122 for the
-last four, this script 48, 60, 85 and 106. Compare its numbers with each other, and run it twice
-after a change: to compile a kernel goes through one or two files more. That of `service` depends by
-one file on what its processes happen to do. Under a minute on a free machine.
+At 43ada0f the last four went through 48, 60, 85 and 106 files. Run it twice after a change: to
+compile a kernel goes through one or two files more. That of `service` depends by one file on what
+its processes happen to do. Under a minute on a free machine.
 """
 
 import argparse
@@ -45,9 +43,7 @@ import json
 import os
 import pkgutil
 import random
-import runpy
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -62,7 +58,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import discreet
-from research import parser
+from research import called, free_url, parser
 
 CLONE = Path(__file__).parents[1]
 MANY = 16  # files of a folder
@@ -93,11 +89,8 @@ def main() -> int:
         rows += [(f"walk {name}: files", len(walked(name, source))) for name in WALKS]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        print(
-            f"{name:<{width}}  {value:>8,}"
-            if isinstance(value, int)
-            else f"{name:<{width}}  {value:>8}"
-        )
+        said = f"{value:,}" if isinstance(value, int) else value
+        print(f"{name:<{width}}  {said:>8}")
     return 0
 
 
@@ -193,10 +186,9 @@ def single(trees: dict[Path, ast.Module], source: Path) -> int:
             if isinstance(node, ast.Import):
                 taken |= {alias.name for alias in node.names}
                 continue
-            base = absolute(node, names[path], path)
             for alias in node.names:
-                full = f"{base}.{alias.name}"
-                taken.add(full if full in known else base)
+                full = f"{node.module}.{alias.name}"
+                taken.add(full if full in known else str(node.module))
         importers.update(taken - {names[path]})
     return sum(importers[name] == 1 for name in known)
 
@@ -204,15 +196,6 @@ def single(trees: dict[Path, ast.Module], source: Path) -> int:
 def module_name(path: Path, source: Path) -> str:
     parts = path.relative_to(source).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def absolute(node: ast.ImportFrom, name: str, path: Path) -> str:
-    """The module that an import names, relative ones made absolute."""
-    if not node.level:
-        return node.module or ""
-    up = node.level - (path.name == "__init__.py")
-    parts = name.split(".")[: -up or None]
-    return ".".join([*parts, *([node.module] if node.module else [])])
 
 
 def private_uses(tests: Path) -> int:
@@ -298,9 +281,6 @@ def recorded() -> Iterator[None]:
     path = Path(os.environ["WALK_FOLDER"]) / f"{os.getpid()}.walk"
     go = path.with_name(GO)
 
-    def begun() -> bool:
-        return go.exists()
-
     def add(file: str) -> None:
         if file not in files:  # written at once: a server may end without a last word
             files.add(file)
@@ -309,7 +289,7 @@ def recorded() -> Iterator[None]:
 
     def look(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event != "call" or code in seen or not begun():
+        if event != "call" or code in seen or not go.exists():
             return
         if code.co_name == "_compile_for_args":  # the first call of a kernel by Python
             kernel = frame.f_locals.get("self")
@@ -328,16 +308,12 @@ def recorded() -> Iterator[None]:
         threading.setprofile(None)  # type: ignore[arg-type]
 
 
-def command(*words: str) -> None:
-    """`discreet` in this process."""
-    before, sys.argv = sys.argv, ["discreet", *words]
-    try:
-        runpy.run_module("discreet", run_name="__main__")
-    except SystemExit as ended:
-        if ended.code not in (0, None):
-            raise
-    finally:
-        sys.argv = before
+def command(*words: str) -> str:
+    """What `discreet` prints in this process."""
+    code, text = called(*words)
+    if code:
+        raise SystemExit(f"{words} ended with {code}: {text}")
+    return text
 
 
 def walk_dp_ucbvi() -> None:
@@ -374,9 +350,7 @@ def walk_fit() -> None:
 
 def set_up_service() -> None:
     """The files of all roles; not part of the batch."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = free_url()
     small = ["--states", "2", "--actions", "2", "--steps", "2", "--start", "0", "--episodes", "40"]
     budget = ["--epsilon", "4", "--delta", "1e-4", "--rehearsal", "--url", url]
     command("service", "init", "all", *small, *budget)
@@ -420,10 +394,8 @@ def role(name: str) -> Iterator[None]:
 
 def batches_done() -> int:
     """What the shuffler says, if it answers."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        command("service", "status", "--url", Path("url").read_text(), "--json")
-    return json.loads(said.getvalue()).get("totals", {}).get("batches_done", 0)
+    _, said = called("service", "status", "--url", Path("url").read_text(), "--json")
+    return json.loads(said).get("totals", {}).get("batches_done", 0)
 
 
 def walk_run() -> None:

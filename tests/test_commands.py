@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = [p for folder in ("tests/soak", "research") for p in sorted((ROOT / folder).glob("*.py"))]
-COMMANDS = [path.relative_to(ROOT) for path in FILES if "__main__" in path.read_text()]
+COMMANDS = [path.relative_to(ROOT) for path in FILES if '== "__main__"' in path.read_text()]
 NAMES = [".".join(path.with_suffix("").parts) for path in COMMANDS]
 
 ASK_ALL = """

@@ -10,11 +10,11 @@ from discreet.lab.style import (
     label_of,
     labels_of,
     lines_by_claim,
-    looks_of,
     name_of,
     noise_of,
     pair_of,
     panels_of,
+    styles_of,
 )
 from helpers.experiments import series
 
@@ -83,26 +83,26 @@ def test_noise_names_every_statistic(noise, text):
 
 
 def test_trust_models_keep_their_colours_from_picture_to_picture():
-    both = dict(zip("ab", looks_of([series("local", 1.0), series("central", 1.0)]), strict=True))
-    alone = looks_of([series("central", 1.0)])[0]
+    both = dict(zip("ab", styles_of([series("local", 1.0), series("central", 1.0)]), strict=True))
+    alone = styles_of([series("central", 1.0)])[0]
     assert both["b"][0] == alone[0] != both["a"][0]
 
 
 def test_colour_is_the_family_and_style_the_strength():
-    looks = looks_of([series(), series("central", 1.0), series("central", 0.1)])
+    looks = styles_of([series(), series("central", 1.0), series("central", 0.1)])
     assert looks[1][0] == looks[2][0] != looks[0][0]
     assert looks[1][1] != looks[2][1]
 
 
 def test_single_strengths_differ_in_style_too():
-    looks = looks_of([series(), series("central", 1.0), series("local", 1.0)])
+    looks = styles_of([series(), series("central", 1.0), series("local", 1.0)])
     assert len({str(style) for _, style in looks}) == 3
 
 
 def test_ten_lines_are_ten_looks():
     lines = [series("local", e, requested=m) for m in "abcde" for e in (2.0, 20.0)]
     lines += [series("local", 2.0, requested="a", delta=0.1)]
-    assert len({str(look) for look in looks_of(lines)}) == 11
+    assert len({str(look) for look in styles_of(lines)}) == 11
 
 
 def test_learners_without_a_panel_are_one_picture():

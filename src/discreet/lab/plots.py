@@ -25,8 +25,8 @@ from discreet.lab.style import (
     label_of,
     labels_of,
     lines_by_claim,
-    looks_of,
     panels_of,
+    styles_of,
     trust_words,
 )
 from discreet.lab.summary import band
@@ -174,7 +174,7 @@ def plot_bounds(axes: "Axes", series: Sequence[Series], mdp: "TabularMDP | None"
 
     plot_regret(axes, series)
     named = set[str]()
-    for one, (colour, _) in zip(series, looks_of(series), strict=True):
+    for one, (colour, _) in zip(series, styles_of(series), strict=True):
         known = bounds_of(one.facts["learner"], one.settings.get("fine"))
         bound = known.get(one.facts["trust"])
         if bound is not None:
@@ -478,7 +478,7 @@ def _literal(text: str) -> str:
 
 
 def _lines(series: Sequence[Series]) -> list[Line]:
-    return list(zip(series, names_of(series), looks_of(series), strict=True))
+    return list(zip(series, names_of(series), styles_of(series), strict=True))
 
 
 def _final_lines(

@@ -150,7 +150,7 @@ TRUST_COLOURS = {
 }
 
 
-def looks_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
+def styles_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
     """Colour and line style of each line: colour by learner and mechanism, style by epsilon.
 
     With one learner, each trust model has its colour in every picture. With at most one epsilon per
@@ -164,13 +164,13 @@ def looks_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
     single = all(len(strengths) == 1 for strengths in families.values())
     names = list(families)
     trusts = are_trust_models(series)
-    looks = []
+    styles = []
     for family, strength in keys:
         number = names.index(family)
         style = number if single else families[family].index(strength)
         colour = TRUST_COLOURS[family[2]] if trusts else COLOURS[number % 8]
-        looks.append((colour, STYLES[style % 8]))
-    return looks
+        styles.append((colour, STYLES[style % 8]))
+    return styles
 
 
 def are_trust_models(series: Sequence[Series]) -> bool:
