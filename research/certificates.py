@@ -90,7 +90,7 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="a few rows of every kind")
     chosen = arguments.parse_args()
     warnings.simplefilter("ignore")
-    print("what,law,bound_over_delta,verdict,seconds_bound,seconds_check")
+    print("what,noise,bound_over_delta,verdict,seconds_bound,seconds_check")
     for label, mechanism, users, quick in cases():
         if chosen.pattern not in label or (chosen.quick and not quick):
             continue
@@ -101,7 +101,7 @@ def main() -> None:
             continue
         verdict = "holds" if found.holds else "NOT CERTIFIED"
         times = ",".join(f"{seconds:.2f}" for seconds in found.seconds)
-        row = f"{found.claim.law.name},{found.ratio:.9f},{verdict},{times}"
+        row = f"{found.claim.noise.name},{found.ratio:.9f},{verdict},{times}"
         print(f'"{label}",{row}', flush=True)
 
 

@@ -39,12 +39,12 @@ def test_json_holds_the_certificate(discreet):
     summary = json.loads(out)
     assert code == 0
     assert summary["holds"]
-    assert summary["certificate"]["law"]["name"] == "one-step"
+    assert summary["certificate"]["noise"]["name"] == "one-step"
     assert summary["certificate"]["bound"] == "0"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "law"),
+    ("arguments", "noise"),
     [
         (["--trust", "central", "--mechanism", "gaussian"], "discrete-gaussian"),
         (["--trust", "central", "--delta", "0"], "discrete-laplace"),
@@ -56,15 +56,15 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
     ],
 )
-def test_every_trust_model(discreet, arguments, law):
+def test_every_trust_model(discreet, arguments, noise):
     code, out, _ = discreet("certify", *SMALL, *arguments, "--json")
     assert code == 0
-    assert json.loads(out)["certificate"]["law"]["name"] == law
+    assert json.loads(out)["certificate"]["noise"]["name"] == noise
 
 
 def test_bad_requests_are_one_sentence(discreet):
     for arguments, message in (
-        (["--trust", "none"], "promises nothing"),
+        (["--trust", "none"], "guarantees nothing"),
         (["--trust", "nobody"], "Unknown trust model"),
         (["--trust", "central", "--stationary"], "give --episodes as well"),
         (["--verify", "missing.json"], "Cannot read missing.json"),
@@ -82,7 +82,7 @@ def test_the_check_of_a_certificate_can_be_read_by_a_script(discreet, tmp_path):
     assert code == 0
     found = json.loads(out)
     assert found["verified"]
-    assert found["law"]["name"] == "one-step"
+    assert found["noise"]["name"] == "one-step"
     assert found["moves"] == [{"shift": 1, "times": 1}, {"shift": -1, "times": 1}]
     assert (found["epsilon"], found["delta"], found["bound"]) == ("1", "0", "0")
     assert found["recomputed"] == 0
@@ -134,7 +134,7 @@ def central(tmp_path_factory):
     ("options", "reason"),
     [
         (["--epsilon", "0.1"], "It proves epsilon 1, and 0.1 was asked for"),
-        (["--epsilon", "2"], "law.sigma is"),
+        (["--epsilon", "2"], "noise.sigma is"),
         (["--delta", "1e-9"], "It proves delta 1e-05, and 1e-09 was asked for"),
         (["--trust", "local"], "release.trust is 'central', and 'local' was asked for"),
         (
@@ -254,7 +254,7 @@ def test_a_design_of_a_central_stream_leaves_no_key(discreet, tmp_path, monkeypa
     ("old", "new", "reason"),
     [
         ("epsilon = 4.0", "epsilon = 2.0", "It proves epsilon 4, and 2"),
-        ("epsilon = 4.0", "epsilon = 5.0", "law."),
+        ("epsilon = 4.0", "epsilon = 5.0", "noise."),
         ("delta = 1e-3", "delta = 1e-4", "It proves delta 0.001, and 0.0001"),
         ("states = 2", "states = 3", "release.states is 2, and 3"),
         ("steps = 2", "steps = 3", "release.horizon is 2, and 3"),

@@ -32,31 +32,31 @@ def gaussian_law(sigma, reach=None, digits=60):
     return {x: weights[abs(x)] / total for x in range(-reach, reach + 1)}
 
 
-def sum_law(law, draws):
-    """The law of a sum of independent draws, by listing all of them."""
+def distribution_of_sum(noise, draws):
+    """The distribution of a sum of independent draws, by listing all of them."""
     out = {0: Fraction(1)}
     for _ in range(draws):
         found = {}
-        for (x, p), (y, q) in itertools.product(out.items(), law.items()):
+        for (x, p), (y, q) in itertools.product(out.items(), noise.items()):
             found[x + y] = found.get(x + y, 0) + p * q
         out = found
     return out
 
 
-def weighted_law(law, weights):
-    """The law of the inner product of independent draws with integers."""
+def weighted_sum(noise, weights):
+    """The distribution of the inner product of independent draws with integers."""
     out = {0: Fraction(1)}
     for weight in weights:
         found = {}
-        for (x, p), (y, q) in itertools.product(out.items(), law.items()):
+        for (x, p), (y, q) in itertools.product(out.items(), noise.items()):
             found[x + weight * y] = found.get(x + weight * y, 0) + p * q
         out = found
     return out
 
 
-def moved(law, shift):
-    """The law of a counter that moved."""
-    return {x + shift: p for x, p in law.items()}
+def moved(noise, shift):
+    """The distribution of a counter that moved."""
+    return {x + shift: p for x, p in noise.items()}
 
 
 def stick(first, second, growth):
@@ -69,17 +69,17 @@ def growth_of(epsilon):
     return Fraction(math.nextafter(math.exp(epsilon), math.inf))
 
 
-def delta_of_moves(law, shifts, epsilon):
+def delta_of_moves(noise, shifts, epsilon):
     """Delta when independent counters under one noise move by ``shifts``, over all outputs."""
     growth, total = growth_of(epsilon), Fraction(0)
-    for outcome in itertools.product(law, repeat=len(shifts)):
-        p = math.prod(law[x] for x in outcome)
-        q = math.prod(law.get(x - s, 0) for x, s in zip(outcome, shifts, strict=True))
+    for outcome in itertools.product(noise, repeat=len(shifts)):
+        p = math.prod(noise[x] for x in outcome)
+        q = math.prod(noise.get(x - s, 0) for x, s in zip(outcome, shifts, strict=True))
         total += max(0, p - growth * q)
     return total
 
 
-def dearest(law, shifts, epsilon):
+def dearest(noise, shifts, epsilon):
     """The same over both orders of the two data sets."""
     back = [-shift for shift in shifts]
-    return max(delta_of_moves(law, ways, epsilon) for ways in (shifts, back))
+    return max(delta_of_moves(noise, ways, epsilon) for ways in (shifts, back))

@@ -48,7 +48,7 @@ def charter(**changes):
         "epsilon": Fraction(4),
         "delta": Fraction(1, 10_000),
         "honest": Fraction(1),
-        "mean": Fraction(CERTIFICATE["law"]["mean"]),
+        "mean": Fraction(CERTIFICATE["noise"]["mean"]),
         "certificate": CERTIFICATE,
         "min_users": 3,
         "patience": 1000,

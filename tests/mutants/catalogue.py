@@ -44,7 +44,7 @@ _ONE_SHOT = (
     ),
     Mutant(
         "laplace-halved",
-        "the law of Laplace noise draws half of what it states",
+        "the distribution of Laplace noise draws half of what it states",
         "return sampler.discrete_laplace(self.scale, size)",
         "return sampler.discrete_laplace(self.scale / 2, size)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
@@ -1806,7 +1806,7 @@ _CLASSES = (
     Mutant(
         "certificate-of-more-noise",
         "a certificate of more noise than the plan has will do",
-        '    _same(data, wanted, "law")\n',
+        '    _same(data, wanted, "noise")\n',
         "",
         ("test_an_edited_certificate_is_refused_or_says_what_it_proves[central-batch-laplace]",),
     ),
@@ -1861,8 +1861,8 @@ _SERVICE = (
     Mutant(
         "service-proof-of-another-noise",
         "the certificate may be about more noise than devices add",
-        '"law": {"name": "poisson", "mean": str(self.mean)},',
-        '"law": self.certificate["law"],',
+        '"noise": {"name": "poisson", "mean": str(self.mean)},',
+        '"noise": self.certificate["noise"],',
         ("test_p12_a_charter_without_its_own_proof_is_refused",),
     ),
     Mutant(

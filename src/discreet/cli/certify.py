@@ -173,8 +173,8 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
     first, second = certificate.seconds
     ratio = certificate.bound / (claim.delta or 1)
     rows = [
-        ("noise", f"{claim.law.name}: {_short(claim.law.fields())}"),
-        ("one user moves", _short(claim.law.moves())),
+        ("noise", f"{claim.noise.name}: {_short(claim.noise.fields())}"),
+        ("one user moves", _short(claim.noise.moves())),
         ("method", _short(certificate.method)),
         ("proven bound", rounded_up(certificate.bound, 9)),
         ("bound / delta", rounded_up(ratio, 9) if claim.delta else "exact, delta is 0"),

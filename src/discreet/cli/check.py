@@ -186,8 +186,6 @@ def audit(
     json: Json = False,
 ) -> None:
     """Exact and empirical privacy of every mechanism, on every path of its real code."""
-    from discreet.adversarial.audited import layered_cases
-    from discreet.offline.audited import fit_cases
     from discreet.privacy.auditing.run import audit as run_audit
 
     with Progress(quiet=json) as progress:
@@ -197,7 +195,6 @@ def audit(
             delta=delta,
             quick=quick,
             seed=seed,
-            more=lambda chosen: [*layered_cases(chosen), *fit_cases(chosen)],
             progress=progress,
         )
     if json:

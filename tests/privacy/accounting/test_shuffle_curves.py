@@ -18,8 +18,8 @@ from discreet.privacy.accounting.shuffle_curves import (
     _limit,
     batch_epsilon,
     check_batch,
-    class_delta,
     coins_curve,
+    group_delta,
     groups_delta,
     groups_epsilon,
     groups_mean,
@@ -83,14 +83,14 @@ def test_delta_of_the_whole_shuffled_view(crowd, epsilon):
     here, there = (enumerated_view([cell, *others], noise, cells, rate, honest) for cell in (0, 1))
     brute = max(hockey_stick(here, there, epsilon), hockey_stick(there, here, epsilon))
     part = Trials(trials=honest * noise, probability=Fraction(rate) / cells)
-    assert class_delta(part, epsilon) == pytest.approx(brute, abs=1e-12)
+    assert group_delta(part, epsilon) == pytest.approx(brute, abs=1e-12)
 
 
 def test_a_user_who_moves_to_none_is_covered():
     """``none`` is a cell like the others: leaving the policy moves one unit as well."""
     here, there = (enumerated_view([cell, 0, 1], 2, 3, 0.9, 3) for cell in (1, 2))
     part = Trials(trials=6, probability=Fraction(0.9) / 3)
-    assert class_delta(part, 0.5) == pytest.approx(hockey_stick(here, there, 0.5), abs=1e-12)
+    assert group_delta(part, 0.5) == pytest.approx(hockey_stick(here, there, 0.5), abs=1e-12)
 
 
 def test_two_groups_compose_without_falling_below_the_product_of_views():
@@ -220,7 +220,7 @@ def test_small_batches_lie_below_their_limit():
 
 def test_delta_of_coins_is_not_convex_in_their_number():
     """Why no batch is taken to be covered without `check_batch`."""
-    falls = [class_delta(Trials(trials=t, probability=Fraction(1, 2)), 0.0) for t in range(1, 6)]
+    falls = [group_delta(Trials(trials=t, probability=Fraction(1, 2)), 0.0) for t in range(1, 6)]
     assert falls == pytest.approx([1 / 2, 1 / 2, 3 / 8, 3 / 8, 5 / 16])
 
 
@@ -281,4 +281,4 @@ def test_bad_requests_are_refused(groups, epsilon, delta, error):
     with pytest.raises(error):
         groups_mean(groups, epsilon, delta)
     with pytest.raises(InvalidInputError, match="epsilon >= 0"):
-        class_delta(Trials(trials=3, probability=Fraction(1, 3)), -0.1)
+        group_delta(Trials(trials=3, probability=Fraction(1, 3)), -0.1)

@@ -13,7 +13,8 @@ from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.auditing.cases import entries, find
 from discreet.privacy.auditing.neighbours import opposites
 from discreet.privacy.auditing.probes import outcomes
-from discreet.privacy.auditing.run import AuditRow, IntegerMessages, audit
+from discreet.privacy.auditing.run import AuditRow, audit, integer_messages
+from discreet.privacy.mechanisms.bits import printed_shuffle
 from helpers.auditing import Enumerated, additive, bitwise, exact_view
 
 EXACT = [entry for entry in entries() if entry.calibration == "exact"]
@@ -64,13 +65,17 @@ def test_printed_constants():
 
 
 def test_integer_messages_as_printed_deliver_nothing():
-    """H = 2, epsilon = 1, n = 597,240: delta 0.05 and 0.95, whatever the epsilon."""
-    alone, crowd = (IntegerMessages(1.0, 1e-6, crowd=crowd) for crowd in (0, 1))
-    assert crowd.users == 597_240
-    assert alone.delta(30.0) == pytest.approx(0.05)
-    assert crowd.delta(30.0) == pytest.approx(0.95)
-    row = audit(["shuffle/integers"], quick=True)[0]
-    assert not row.holds and row.exact_epsilon == math.inf and row.empirical_epsilon_low > 2
+    """One message betrays a user: nobody else can have sent it, at whatever epsilon."""
+    for epsilon, delta in ((1.0, 1e-6), (5.0, 1e-3), (40.0, 1e-6)):
+        tau = printed_shuffle(Shape(states=4, actions=2, horizon=2), epsilon, delta).tau
+        for crowd, seen in ((0, tau / 2 / round(10 * tau)), (1, 1 - tau / 2 / round(10 * tau))):
+            row = integer_messages(epsilon, delta, crowd=crowd)
+            assert (
+                row.exact_delta == pytest.approx(seen) == pytest.approx([0.05, 0.95][crowd], 0.05)
+            )
+            assert row.exact_epsilon == math.inf and not row.holds
+            assert row.empirical_epsilon_low >= 2 * crowd  # rare messages take more runs
+    assert audit(["shuffle/integers"], quick=True) == [integer_messages(1.0, 1e-6, crowd=1)]
 
 
 def test_printed_tree_at_the_length_of_the_papers():

@@ -9,7 +9,7 @@ from scipy import stats
 from discreet import Shuffle
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.shuffle_curves import class_delta
+from discreet.privacy.accounting.shuffle_curves import group_delta
 from discreet.privacy.auditing import categories, losses
 from discreet.privacy.auditing.categories import CategorySampler, read
 from discreet.privacy.auditing.losses import exact_delta
@@ -72,7 +72,7 @@ def test_release_and_reports_are_one_multinomial():
         [group] = view.groups
         assert group.draws == part.trials
         assert group.probabilities[1:] == pytest.approx([float(part.probability)] * 3)
-        assert view.delta(3.0) == pytest.approx(class_delta(part, 3.0), rel=1e-6)
+        assert view.delta(3.0) == pytest.approx(group_delta(part, 3.0), rel=1e-6)
 
 
 def test_only_the_honest_hide_anybody():

@@ -129,14 +129,14 @@ def test_noise_of_another_law_than_stated(pure, draw, message):
 def test_noise_of_streams_is_measured_at_its_last_release():
     trust = Central(1, mechanism="tree-laplace")
     plan = trust.calibrate(TINY, schedule="continual", episodes=8, stationary=True)
-    noise, stated = conformance._noise_samples(plan)
-    assert noise.shape == (300, plan.cells)
-    ratio = (noise**2).mean() / stated.mean()
-    assert ratio == pytest.approx(1, abs=0.25)
-    wider = dataclasses.replace(
-        plan, noise=dataclasses.replace(plan.noise, distribution=plan.noise.distribution.scaled(2))
-    )
-    assert conformance._noise_samples(wider)[1].mean() > 3 * stated.mean()
+    assert told("_noise_as_stated", plan) == []
+
+    class Earlier(type(plan)):
+        def noise_variance(self, users):
+            return super().noise_variance(max(1, users - 1))  # other nodes are open
+
+    [text] = told("_noise_as_stated", as_type(plan, Earlier))
+    assert "times the stated variance" in text
 
 
 # --- data ----------------------------------------------------------------------------------------
@@ -300,13 +300,18 @@ def test_long_streams_are_followed(episodes, long):
     plan = Central(1, mechanism="tree-laplace").calibrate(
         TINY, schedule="continual", episodes=episodes, statistics=("visits",)
     )
-    found = list(conformance._long_paths(plan))
-    assert [path.secure for path, _ in found] == [(False,), (True,)][:long]
-    assert [hint is None for _, hint in found] == [True, False][:long]
+    said = []
+    assert check_mechanism(plan, progress=said.append).ok
+    assert [text.split("(")[1] for text in said if "256" in text] == [
+        "256 releases, simulated) ",
+        "256 releases, secure) ",
+    ][:long]
 
 
 def test_long_streams_of_many_counters_are_not():
     plan = Central(1, mechanism="tree-laplace").calibrate(
         Shape(2, 2, 2), schedule="continual", episodes=300
     )
-    assert list(conformance._long_paths(plan)) == []
+    said = []
+    assert check_mechanism(plan, progress=said.append).ok
+    assert not any("releases" in text for text in said)

@@ -10,7 +10,7 @@ from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing import draws
 from discreet.privacy.auditing.cases import entries, vector_cases
 from discreet.privacy.auditing.draws import (
-    ANOTHER_LAW,
+    ANOTHER_DISTRIBUTION,
     CORRELATED,
     OTHERWISE,
     TWICE,
@@ -139,12 +139,12 @@ def test_one_draw_for_two_statistics(gaussian):
 
 def test_draws_that_lack_their_upper_half(gaussian):
     gaussian(lambda draw: -np.abs(draw()))
-    assert said(noisy) == [ANOTHER_LAW]
+    assert said(noisy) == [ANOTHER_DISTRIBUTION]
 
 
 def test_half_of_the_noise(gaussian):
     gaussian(lambda draw: draw() // 2)
-    assert said(noisy) == [ANOTHER_LAW]
+    assert said(noisy) == [ANOTHER_DISTRIBUTION]
 
 
 def test_integers_without_their_upper_half(monkeypatch):
@@ -153,7 +153,9 @@ def test_integers_without_their_upper_half(monkeypatch):
         SecureSampler, "table", lambda self, weights, size: real(self, weights, size) // 2
     )
     weights = np.ones(16, np.int64)
-    assert said(lambda data, sampler: data + sampler.table(weights, data.size)) == [ANOTHER_LAW]
+    assert said(lambda data, sampler: data + sampler.table(weights, data.size)) == [
+        ANOTHER_DISTRIBUTION
+    ]
 
 
 def test_another_branch_for_the_real_sampler():
@@ -254,7 +256,8 @@ def test_a_user_who_is_not_counted_is_missed():
     assert FORGOTTEN in examine(forgetful, secure=True).problems
 
 
-# Real samplers against the calculated law: planted bugs are seen, sound toys are not accused.
+# Real samplers against the calculated distribution: planted bugs are seen, sound toys are not
+# accused.
 REAL = (SimulationSampler, SecureSampler)
 
 

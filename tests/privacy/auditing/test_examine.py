@@ -171,7 +171,7 @@ def extra_draw(data, sampler):
 
 
 def regrouped(data, sampler):
-    """As many draws of the same law, in other calls: whoever watches the sampler sees it."""
+    """As many draws of the same noise, in other calls: whoever watches the sampler sees it."""
     if data[0] > 0:
         return data + np.r_[sampler.discrete_laplace(2.0, 1), sampler.discrete_laplace(2.0, 1)]
     return toys.laplace(data, sampler)
@@ -248,7 +248,7 @@ def test_randomised_data_are_watched_through_a_script():
     assert set(found(biased)) == {f"{CALLS} (other)"}
 
 
-# Outcomes listed one by one: exact laws of base and neighbours, both orders, bit for bit.
+# Outcomes listed one by one: exact distributions of base and neighbours, both orders, bit for bit.
 SMALL = Shape(states=1, actions=2, horizon=2)
 LOG3 = math.log(3)
 

@@ -11,26 +11,26 @@ from discreet.privacy import Central, Local
 from discreet.privacy.auditing import losses
 from discreet.privacy.auditing.additive import Additive
 from discreet.privacy.auditing.losses import exact_delta, exact_epsilon, gaussian_epsilon
-from discreet.privacy.auditing.probes import Law
+from discreet.privacy.auditing.probes import Noise
 from helpers.auditing import additive, bitwise
 from helpers.properties import given, settings, st
 
 TINY = Shape(states=1, actions=2, horizon=1)
-LAPLACE, GAUSS = Law("laplace", 4.0), Law("gaussian", 5.0)
-BITS = Law("binomial", 0.25, trials=30)
+LAPLACE, GAUSS = Noise("laplace", 4.0), Noise("gaussian", 5.0)
+BITS = Noise("binomial", 0.25, trials=30)
 
 
-def seen(law, response, *moves):
+def seen(noise, response, *moves):
     response = np.array(response, float)
-    laws = law if isinstance(law, tuple) else (law,) * response.shape[1]
-    return Additive(laws, response, tuple(np.array(m, float) for m in moves))
+    noises = noise if isinstance(noise, tuple) else (noise,) * response.shape[1]
+    return Additive(noises, response, tuple(np.array(m, float) for m in moves))
 
 
-@pytest.mark.parametrize("law", [LAPLACE, GAUSS, BITS])
-def test_noise_of_its_own_composes_the_shifts(law):
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSS, BITS])
+def test_noise_of_its_own_composes_the_shifts(noise):
     delta = 1e-3
-    found = seen(law, np.eye(3), [1, -1, 0]).curve(0.5, delta)
-    views = [(law.pair(1), 1), (law.pair(-1), 1)]
+    found = seen(noise, np.eye(3), [1, -1, 0]).curve(0.5, delta)
+    views = [(noise.pair(1), 1), (noise.pair(-1), 1)]
     assert found[0] == pytest.approx(exact_epsilon(views, delta))
     assert found[1] == pytest.approx(exact_delta(views, 0.5))
 
@@ -41,11 +41,11 @@ def test_epsilon_and_delta_by_themselves():
     assert view.delta(0.25) == pytest.approx(exact_delta([(losses.laplace(4.0), 2)], 0.25))
 
 
-@pytest.mark.parametrize("law", [LAPLACE, GAUSS, BITS])
-def test_a_combination_without_noise_is_no_privacy(law):
-    shared = seen(law, [[1], [1]], [1, -1])
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSS, BITS])
+def test_a_combination_without_noise_is_no_privacy(noise):
+    shared = seen(noise, [[1], [1]], [1, -1])
     assert shared.curve(1.0, 1e-6) == (math.inf, 1.0)
-    assert seen(law, [[1], [0]], [0, 1]).epsilon(1e-6) == math.inf
+    assert seen(noise, [[1], [0]], [0, 1]).epsilon(1e-6) == math.inf
 
 
 def test_shared_noise_hides_what_moves_together():
@@ -77,7 +77,7 @@ def test_the_same_number_released_again_and_again(copies):
     """Fresh noise every time: losses add up (Laplace), deviations shrink (Gaussian)."""
     eye, moves = np.eye(copies), [1] * copies
     assert seen(LAPLACE, eye, moves).epsilon(0.0) == pytest.approx(copies / 4)
-    fine = Law("gaussian", 1e6)
+    fine = Noise("gaussian", 1e6)
     found = seen(fine, eye, [1e5] * copies).epsilon(1e-6)
     assert found == pytest.approx(gaussian_epsilon(0.1 * math.sqrt(copies), 1e-6), rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_more_draws_than_outputs_gaussian():
 
 def test_more_draws_than_outputs_laplace_are_a_bound():
     """The cheapest way to explain the move by draws: the wider of the two."""
-    view = seen((Law("laplace", 4.0), Law("laplace", 8.0)), [[1, 1]], [1])
+    view = seen((Noise("laplace", 4.0), Noise("laplace", 8.0)), [[1, 1]], [1])
     epsilon, delta = view.curve(1.0, 0.0)
     assert epsilon == pytest.approx(1 / 8)
     assert delta == 0.0
@@ -111,7 +111,7 @@ def test_mixtures_of_bits_and_laplace_are_refused():
 
 
 def test_different_laws_on_different_numbers():
-    view = seen((LAPLACE, Law("laplace", 8.0)), np.eye(2), [1, 1])
+    view = seen((LAPLACE, Noise("laplace", 8.0)), np.eye(2), [1, 1])
     assert view.epsilon(0.0) == pytest.approx(1 / 4 + 1 / 8)
 
 
@@ -136,7 +136,7 @@ def test_moves_that_no_integers_explain():
 def test_where_several_draws_are_summed_no_shift_is_the_one():
     assert not seen(LAPLACE, [[1, 1]], [2]).one_to_one
     assert seen(LAPLACE, [[1, 1]], [2]).integer_shifts(0) is None
-    table = Law("table", 1.0, table=(np.ones(9) / 9).tobytes())
+    table = Noise("table", 1.0, table=(np.ones(9) / 9).tobytes())
     assert seen(table, [[1, 1]], [2]).integer_shifts(0).tolist() == [1, 1]
 
 
@@ -164,7 +164,7 @@ def test_the_main_path_of_a_plan():
     plan = Central(epsilon=1).calibrate(TINY, statistics=("visits",))
     view = additive(plan)
     assert view.epsilon(0.0) == pytest.approx(1.0)
-    assert {law.scale for law in view.laws} == {plan.noise.scale}
+    assert {noise.scale for noise in view.noises} == {plan.noise.scale}
 
 
 def test_streams_of_randomised_data_have_no_main_path():

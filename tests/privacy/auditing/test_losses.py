@@ -27,16 +27,16 @@ def laplace_law(scale, reach=400):
     return {x: w / total for x, w in weights.items()}
 
 
-def agrees(pair, law, shift, *, rel=1e-9, both=True):
+def agrees(pair, noise, shift, *, rel=1e-9, both=True):
     """Masses under P and under Q, and delta at several epsilons."""
-    there = moved(law, shift)
-    finite = [x for x in law if there.get(x)]
-    assert pair.masses.sum() == pytest.approx(float(sum(law[x] for x in finite)), rel=rel)
+    there = moved(noise, shift)
+    finite = [x for x in noise if there.get(x)]
+    assert pair.masses.sum() == pytest.approx(float(sum(noise[x] for x in finite)), rel=rel)
     if both:
         under = float(sum(there[x] for x in finite))
         assert (pair.masses * np.exp(-pair.losses)).sum() == pytest.approx(under, rel=rel)
     for epsilon in (0.0, 0.3, 1.0, 2.5):
-        truth = float(stick(law, there, growth_of(epsilon)))
+        truth = float(stick(noise, there, growth_of(epsilon)))
         assert exact_delta([(pair, 1)], epsilon) == pytest.approx(truth, rel=1e-7, abs=1e-14)
 
 
@@ -62,12 +62,12 @@ def test_gaussian(sigma, shift):
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (8, 0.5), (12, 0.125), (5, 0.75)])
 def test_binomial(trials, probability, shift):
     pair = losses.binomial(trials, probability, shift)
-    law = binomial_law(trials, probability)
+    noise = binomial_law(trials, probability)
     if abs(shift) > trials:
         assert (pair.losses.size, pair.unseen) == (0, pytest.approx(1))
         return
-    agrees(pair, law, shift)
-    unseen = sum(p for x, p in law.items() if x not in moved(law, shift))
+    agrees(pair, noise, shift)
+    unseen = sum(p for x, p in noise.items() if x not in moved(noise, shift))
     assert pair.unseen == pytest.approx(float(unseen))
     assert pair.worst == math.inf
 
@@ -81,14 +81,14 @@ def test_far_tails_of_a_long_binomial_count_as_unseen():
 
 @given(WEIGHTS, st.sampled_from([-2, -1, 1, 2]))
 def test_a_table(weights, shift):
-    law = {x: p for x, p in table_law(weights).items() if p}
+    noise = {x: p for x, p in table_law(weights).items() if p}
     if abs(shift) >= len(weights):
         return
     pair = losses.table(np.array(weights) / sum(weights), shift)
-    there = moved(law, shift)
-    assert pair.unseen == pytest.approx(float(sum(p for x, p in law.items() if x not in there)))
+    there = moved(noise, shift)
+    assert pair.unseen == pytest.approx(float(sum(p for x, p in noise.items() if x not in there)))
     if pair.losses.size:
-        agrees(pair, law, shift)
+        agrees(pair, noise, shift)
 
 
 @given(WEIGHTS, st.randoms(use_true_random=False))

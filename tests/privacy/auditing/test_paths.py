@@ -238,7 +238,7 @@ def test_only_honest_users_draw():
         sampler = PresetSampler.still()
         path = honest_path(plan, honest, 4)
         path.base(sampler)
-        drawn.append(len(sampler.laws))
+        drawn.append(len(sampler.noises))
         assert path.label == f"release_reports ({honest} of 4 honest)"
         assert path.kind == "honest"
     assert drawn[1] == 2 * drawn[0] and drawn[2] == 4 * drawn[0] > 0

@@ -9,14 +9,14 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.probes import (
-    Law,
+    Noise,
     PresetSampler,
     ScriptedSampler,
     TooManyError,
     _copies,
     outcomes,
 )
-from helpers.curves import binomial_law, gaussian_law, sum_law, table_law
+from helpers.curves import binomial_law, distribution_of_sum, gaussian_law, table_law
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.core
@@ -28,27 +28,30 @@ def bytes_of(weights):
     return (np.array(weights) / np.sum(weights)).tobytes()
 
 
-LAWS = {
-    "binomial": (Law("binomial", 0.25, trials=6), binomial_law(6, 0.25)),
-    "table": (Law("table", 1.0, table=bytes_of(TABLE)), table_law(TABLE.tolist())),
-    "three tables": (Law("table", 1.0, 3, table=bytes_of(TABLE)), sum_law(table_law([1, 4, 3]), 3)),
-    "small gaussian": (Law("gaussian", 0.7), gaussian_law(0.7)),
-    "gaussian": (Law("gaussian", 3.9), gaussian_law(3.9)),
-    "large gaussian": (Law("gaussian", 5.0), gaussian_law(5)),
+NOISES = {
+    "binomial": (Noise("binomial", 0.25, trials=6), binomial_law(6, 0.25)),
+    "table": (Noise("table", 1.0, table=bytes_of(TABLE)), table_law(TABLE.tolist())),
+    "three tables": (
+        Noise("table", 1.0, 3, table=bytes_of(TABLE)),
+        distribution_of_sum(table_law([1, 4, 3]), 3),
+    ),
+    "small gaussian": (Noise("gaussian", 0.7), gaussian_law(0.7)),
+    "gaussian": (Noise("gaussian", 3.9), gaussian_law(3.9)),
+    "large gaussian": (Noise("gaussian", 5.0), gaussian_law(5)),
 }
 
 
-def moments(law):
-    mean = sum(x * p for x, p in law.items())
-    return float(mean), float(sum((x - mean) ** 2 * p for x, p in law.items()))
+def moments(noise):
+    mean = sum(x * p for x, p in noise.items())
+    return float(mean), float(sum((x - mean) ** 2 * p for x, p in noise.items()))
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", NOISES)
 def test_means_and_variances_are_those_of_the_law(name):
-    law, truth = LAWS[name]
+    noise, truth = NOISES[name]
     mean, variance = moments(truth)
-    assert law.mean == pytest.approx(mean, abs=1e-12)
-    assert law.variance == pytest.approx(variance, rel=1e-9)
+    assert noise.mean == pytest.approx(mean, abs=1e-12)
+    assert noise.variance == pytest.approx(variance, rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.0, 7.0])
@@ -56,23 +59,25 @@ def test_the_variance_of_laplace_noise(scale):
     weights = {x: math.exp(-abs(x) / scale) for x in range(-400, 401)}
     total = math.fsum(weights.values())
     truth = math.fsum(x * x * w for x, w in weights.items()) / total
-    assert Law("laplace", scale).variance == pytest.approx(truth, rel=1e-9)
-    assert Law("laplace", scale, 5).variance == pytest.approx(5 * truth, rel=1e-9)
-    assert Law("laplace", scale).mean == 0
+    assert Noise("laplace", scale).variance == pytest.approx(truth, rel=1e-9)
+    assert Noise("laplace", scale, 5).variance == pytest.approx(5 * truth, rel=1e-9)
+    assert Noise("laplace", scale).mean == 0
 
 
 def test_the_largest_value_of_a_law():
-    assert Law("binomial", 0.5, trials=9).largest == 9
-    assert Law("table", 1.0, 4, table=bytes_of(TABLE)).largest == 8
-    assert Law("laplace", 1.0).largest is Law("gaussian", 1.0).largest is None
+    assert Noise("binomial", 0.5, trials=9).largest == 9
+    assert Noise("table", 1.0, 4, table=bytes_of(TABLE)).largest == 8
+    assert Noise("laplace", 1.0).largest is Noise("gaussian", 1.0).largest is None
 
 
 def test_laws_that_are_listed_exactly():
-    assert Law("laplace", 2.0).exact and Law("binomial", 0.5, trials=2).exact
-    assert Law("table", 1.0, 3, table=bytes_of(TABLE)).exact
-    assert not Law("laplace", 2.0, copies=2).exact
-    assert not Law("gaussian", 1e6).exact
-    assert [Law(kind, 1.0).symmetric for kind in ("laplace", "gaussian", "binomial", "table")] == [
+    assert Noise("laplace", 2.0).exact and Noise("binomial", 0.5, trials=2).exact
+    assert Noise("table", 1.0, 3, table=bytes_of(TABLE)).exact
+    assert not Noise("laplace", 2.0, copies=2).exact
+    assert not Noise("gaussian", 1e6).exact
+    assert [
+        Noise(kind, 1.0).symmetric for kind in ("laplace", "gaussian", "binomial", "table")
+    ] == [
         True,
         True,
         False,
@@ -82,18 +87,18 @@ def test_laws_that_are_listed_exactly():
 
 def test_sums_of_unbounded_draws_have_no_exact_pair():
     with pytest.raises(UnsupportedError, match="bounds only"):
-        Law("laplace", 2.0, copies=2).pair(1)
+        Noise("laplace", 2.0, copies=2).pair(1)
 
 
 @pytest.mark.parametrize("shift", [-1, 1, 2])
 def test_the_pair_of_a_law_hides_that_shift(shift):
-    assert Law("laplace", 2.0).pair(shift).worst == pytest.approx(abs(shift) / 2)
-    pair = Law("binomial", 0.25, trials=6).pair(shift)
-    law = binomial_law(6, 0.25)
-    unseen = float(sum(p for x, p in law.items() if x - shift not in law))
+    assert Noise("laplace", 2.0).pair(shift).worst == pytest.approx(abs(shift) / 2)
+    pair = Noise("binomial", 0.25, trials=6).pair(shift)
+    noise = binomial_law(6, 0.25)
+    unseen = float(sum(p for x, p in noise.items() if x - shift not in noise))
     assert pair.unseen == pytest.approx(unseen)
-    table = Law("table", 1.0, 2, table=bytes_of(TABLE)).pair(shift)
-    twice = sum_law(table_law(TABLE.tolist()), 2)
+    table = Noise("table", 1.0, 2, table=bytes_of(TABLE)).pair(shift)
+    twice = distribution_of_sum(table_law(TABLE.tolist()), 2)
     assert table.unseen == pytest.approx(
         float(sum(p for x, p in twice.items() if x - shift not in twice))
     )
@@ -102,7 +107,7 @@ def test_the_pair_of_a_law_hides_that_shift(shift):
 @given(WEIGHTS, st.integers(1, 6))
 def test_the_law_of_many_draws_from_a_table(weights, times):
     found = _copies(np.array(weights) / sum(weights), times)
-    truth = {x: float(p) for x, p in sum_law(table_law(weights), times).items()}
+    truth = {x: float(p) for x, p in distribution_of_sum(table_law(weights), times).items()}
     low = min(truth)
     assert [round(m, 12) for m in found] == [
         round(truth.get(low + i, 0.0), 12) for i in range(found.size)
@@ -135,16 +140,16 @@ def test_every_draw_is_remembered_with_its_law():
     sampler = PresetSampler.still()
     ask(sampler)
     masses = bytes_of(TABLE)
-    assert sampler.laws == [
-        *[Law("laplace", 2.0)] * 2,
-        *[Law("gaussian", 3.0)] * 2,
-        Law("binomial", 0.5, trials=4),
-        Law("laplace", 2.0, 5),
-        Law("gaussian", 3.0, 6),
-        *[Law("table", 1.0, table=masses)] * 2,
-        Law("table", 1.0, 7, table=masses),
+    assert sampler.noises == [
+        *[Noise("laplace", 2.0)] * 2,
+        *[Noise("gaussian", 3.0)] * 2,
+        Noise("binomial", 0.5, trials=4),
+        Noise("laplace", 2.0, 5),
+        Noise("gaussian", 3.0, 6),
+        *[Noise("table", 1.0, table=masses)] * 2,
+        Noise("table", 1.0, 7, table=masses),
     ]
-    assert sampler.calls[1] == (Law("gaussian", 3.0), (1, 2))
+    assert sampler.calls[1] == (Noise("gaussian", 3.0), (1, 2))
     assert len(sampler.calls) == 7
 
 
@@ -154,7 +159,7 @@ def test_a_still_sampler_is_silent_and_says_what_it_is():
     assert PresetSampler.still().secure is False
     one, other = PresetSampler.still(), PresetSampler.still()
     one.binomial(1, 0.5, 1)
-    assert other.laws == [] and other.calls == []  # nothing is shared between samplers
+    assert other.noises == [] and other.calls == []  # nothing is shared between samplers
 
 
 @pytest.mark.parametrize("make", [PresetSampler.still, lambda: ScriptedSampler([])])
@@ -200,7 +205,9 @@ def test_bits_per_unit_of_data_are_enumerated_one_by_one():
 @given(WEIGHTS, st.integers(1, 3))
 def test_sums_from_a_table_are_enumerated_at_once(weights, users):
     seen = outcomes(lambda s: bytes(s.table_sum(np.array(weights), users, 1).tolist()))
-    truth = {bytes([x]): float(p) for x, p in sum_law(table_law(weights), users).items() if p}
+    truth = {
+        bytes([x]): float(p) for x, p in distribution_of_sum(table_law(weights), users).items() if p
+    }
     assert seen == pytest.approx(truth)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.additive import DEPENDS, Additive, probe, random_draws
-from discreet.privacy.auditing.probes import Law
+from discreet.privacy.auditing.probes import Noise
 from helpers import toys
 from helpers.properties import given, st
 
@@ -25,7 +25,7 @@ def prefixes(data, sampler):
 
 def test_noise_of_its_own_on_every_number():
     seen = probe(toys.toy(toys.laplace))
-    assert seen.laws == (Law("laplace", 2.0),) * 2
+    assert seen.noises == (Noise("laplace", 2.0),) * 2
     assert np.array_equal(seen.response, np.eye(2))
     assert [move.tolist() for move in seen.moves] == [[1.0, -1.0]]
     assert seen.places == (0, 1)
@@ -76,7 +76,7 @@ def test_bits_in_one_sum_are_one_law():
         return data + sampler.binomial(3, 0.5, data.size) + sampler.binomial(4, 0.5, data.size)
 
     seen = probe(toys.toy(bits))
-    assert seen.laws == (Law("binomial", 0.5, trials=7),) * 2
+    assert seen.noises == (Noise("binomial", 0.5, trials=7),) * 2
     assert np.array_equal(seen.response, np.eye(2))
     assert seen.places == (0, 1)
 
@@ -85,7 +85,7 @@ def test_bits_of_other_chances_stay_apart():
     def bits(data, sampler):
         return data + sampler.binomial(3, 0.5, data.size) + sampler.binomial(4, 0.25, data.size)
 
-    assert len(probe(toys.toy(bits)).laws) == 4
+    assert len(probe(toys.toy(bits)).noises) == 4
 
 
 def test_draws_from_tables_add_up_to_copies():
@@ -93,14 +93,14 @@ def test_draws_from_tables_add_up_to_copies():
         return data + sum(sampler.table(np.array([1, 2, 1]), data.size) for _ in range(3))
 
     seen = probe(toys.toy(tables))
-    assert [law.copies for law in seen.laws] == [3, 3]
+    assert [noise.copies for noise in seen.noises] == [3, 3]
 
 
 def test_unbounded_draws_are_never_merged():
     def twice(data, sampler):
         return toys.laplace(toys.laplace(data, sampler), sampler)
 
-    assert len(probe(toys.toy(twice)).laws) == 4
+    assert len(probe(toys.toy(twice)).noises) == 4
 
 
 def test_both_kinds_of_sampler_are_seen():
@@ -191,12 +191,12 @@ def test_a_true_hint_saves_the_impulses():
 
 @pytest.mark.parametrize("wrong", [2 * MATRIX, MATRIX[:, ::-1], 0 * MATRIX])
 def test_a_false_hint_is_not_believed(wrong):
-    hint = Additive((Law("gaussian", 3.0),) * 3, wrong, ())
+    hint = Additive((Noise("gaussian", 3.0),) * 3, wrong, ())
     assert np.allclose(probe(toys.toy(mixed), hint=hint).response, MATRIX)
 
 
 def test_a_hint_of_other_draws_is_ignored():
-    hint = Additive((Law("laplace", 9.0),), np.ones((2, 1)), ())
+    hint = Additive((Noise("laplace", 9.0),), np.ones((2, 1)), ())
     assert np.array_equal(probe(toys.toy(toys.laplace), hint=hint).response, np.eye(2))
 
 
@@ -211,20 +211,20 @@ def test_a_hint_may_list_draws_in_another_order():
 
     hint = probe(toys.toy(swapped))
     seen = probe(toys.toy(two), hint=hint)
-    assert [law.scale for law in seen.laws] == [8, 8, 2, 2]
+    assert [noise.scale for noise in seen.noises] == [8, 8, 2, 2]
     assert np.array_equal(seen.response, np.hstack([np.eye(2), np.eye(2)]))
 
 
 @given(st.integers(0, 50), st.integers(1, 9))
 def test_random_draws_can_occur(seed, trials):
-    laws = [Law("laplace", 2.0), Law("binomial", 0.5, trials=trials), Law("gaussian", 1e9)]
-    drawn = random_draws(laws, np.random.default_rng(seed), 99)
+    noises = [Noise("laplace", 2.0), Noise("binomial", 0.5, trials=trials), Noise("gaussian", 1e9)]
+    drawn = random_draws(noises, np.random.default_rng(seed), 99)
     assert abs(drawn[0]) <= 99
     assert 0 <= drawn[1] <= trials
     assert abs(drawn[2]) <= 64 * 10**9
 
 
 def test_random_draws_of_fine_noise_are_large():
-    laws = [Law("gaussian", 1e9)] * 8
-    drawn = random_draws(laws, np.random.default_rng(0), 99)
+    noises = [Noise("gaussian", 1e9)] * 8
+    drawn = random_draws(noises, np.random.default_rng(0), 99)
     assert np.abs(drawn).max() > 10**9

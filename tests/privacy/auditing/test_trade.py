@@ -144,7 +144,7 @@ def test_draws_that_disturb_each_other_are_measured_one_after_the_other():
 
 
 def test_draws_stand_where_the_code_asked_for_them():
-    """Two sums of bits are one law: the second draw of the code stays zero."""
+    """Two sums of bits are one distribution: the second draw of the code stays zero."""
 
     def bits(data, sampler):
         return data + sampler.binomial(4, 0.5, 1) + 100 * sampler.binomial(9, 0.25, 1)
@@ -180,5 +180,5 @@ def test_blocks_whose_data_are_not_whole_do_not():
 def test_a_view_without_draws_is_whole():
     path = toys.toy(lambda d, s: np.array([3.0]))
     seen = probe(path)
-    assert isinstance(seen, Additive) and seen.laws == ()
+    assert isinstance(seen, Additive) and seen.noises == ()
     assert trades(path, seen)

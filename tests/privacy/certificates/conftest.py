@@ -1,4 +1,4 @@
-"""Balls of full precision, and a small certificate of every law, made once."""
+"""Balls of full precision, and a small certificate of every distribution, made once."""
 
 import json
 from fractions import Fraction
@@ -21,7 +21,7 @@ def sharp_balls():
 
 @pytest.fixture(scope="session")
 def made():
-    """Law name -> content of a certificate that holds, as it would be read from a file."""
+    """Distribution name -> content of a certificate that holds, as it would be read from a file."""
     pytest.importorskip("flint")
     from discreet.privacy.certificates import distributions, verify
     from discreet.privacy.certificates.document import Claim, certify_claim
@@ -112,12 +112,12 @@ def made():
         ),
         "one-step": (distributions.OneStep(keep=half, flip=Fraction(27, 100)), 1, Fraction(0)),
     }
-    assert set(some) == set(distributions.LAWS)
+    assert set(some) == set(distributions.NOISES)
     out = {}
-    for name, (law, epsilon, delta) in some.items():
-        claim = Claim(law=law, epsilon=Fraction(epsilon), delta=delta, release=of[name])
+    for name, (noise, epsilon, delta) in some.items():
+        claim = Claim(noise=noise, epsilon=Fraction(epsilon), delta=delta, release=of[name])
         certificate = certify_claim(claim, check=False)
         assert certificate.holds, name
-        assert law.moves() == verify.moves_of(of[name])[name]
+        assert noise.moves() == verify.moves_of(of[name])[name]
         out[name] = json.loads(json.dumps(certificate.to_dict()))
     return out

@@ -11,7 +11,7 @@ pytest.importorskip("flint")
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.distributions import (
-    LAWS,
+    NOISES,
     FlippedBits,
     GaussianMoves,
     LaplaceMoves,
@@ -32,9 +32,9 @@ from helpers.properties import given, st
 MILLION = Fraction(1, 10**6)
 
 
-def certificate(bound="1/2000000", delta=MILLION, law=None, **changes):
+def certificate(bound="1/2000000", delta=MILLION, noise=None, **changes):
     claim = Claim(
-        law=law or GaussianMoves(sigma=Fraction(51, 2), times=36),
+        noise=noise or GaussianMoves(sigma=Fraction(51, 2), times=36),
         epsilon=Fraction(1),
         delta=Fraction(delta),
         release=release(mechanism="gaussian", **changes),
@@ -83,36 +83,36 @@ def other(value):
         return value + "x"
 
 
-@pytest.mark.parametrize("law", sorted(LAWS))
-def test_any_single_value_changed_is_refused(made, law):
-    places = list(leaves(made[law]))
+@pytest.mark.parametrize("noise", sorted(NOISES))
+def test_any_single_value_changed_is_refused(made, noise):
+    places = list(leaves(made[noise]))
     assert len(places) >= 8
     for *path, last in places:
-        data = copy.deepcopy(made[law])
+        data = copy.deepcopy(made[noise])
         at(data, path)[last] = other(at(data, path)[last])
         with pytest.raises(verifier.Refused, match=r"edited|Unknown format"):
             verifier.check(data)
 
 
-@pytest.mark.parametrize("law", sorted(LAWS))
-def test_any_field_removed_or_added_is_refused(made, law):
-    for path in folders(made[law]):
-        for name in at(made[law], path):
-            data = copy.deepcopy(made[law])
+@pytest.mark.parametrize("noise", sorted(NOISES))
+def test_any_field_removed_or_added_is_refused(made, noise):
+    for path in folders(made[noise]):
+        for name in at(made[noise], path):
+            data = copy.deepcopy(made[noise])
             del at(data, path)[name]
             if (*path, name) != ("digest",):  # the digest is optional
                 with pytest.raises(verifier.Refused):
                     verifier.check(data)
-        data = copy.deepcopy(made[law])
+        data = copy.deepcopy(made[noise])
         at(data, path)["extra"] = "1"
         with pytest.raises(verifier.Refused):
             verifier.check(data)
 
 
-@pytest.mark.parametrize("law", sorted(LAWS))
-def test_a_digest_is_no_proof(made, law):
+@pytest.mark.parametrize("noise", sorted(NOISES))
+def test_a_digest_is_no_proof(made, noise):
     """Everything in the file may be resealed: a lower bound is still refused."""
-    data = {key: value for key, value in made[law].items() if key != "digest"}
+    data = {key: value for key, value in made[noise].items() if key != "digest"}
     lower = Fraction(data["bound"]) * Fraction(999, 1000)
     if Fraction(data["bound"]) == 0:
         data["epsilon"] = str(Fraction(data["epsilon"]) / 4)
@@ -126,7 +126,7 @@ def test_what_the_file_says():
     data = certificate().to_dict()
     assert data.pop("digest") == verifier.digest(data)
     assert (data.pop("format"), data.pop("release")) == (FORMAT, release(mechanism="gaussian"))
-    assert data.pop("law") == {"name": "discrete-gaussian", "sigma": "51/2"}
+    assert data.pop("noise") == {"name": "discrete-gaussian", "sigma": "51/2"}
     assert data.pop("method") == {"name": "sum"}
     assert data == {"epsilon": "1", "delta": "1/1000000", "bound": "1/2000000"}
 
@@ -146,15 +146,16 @@ def test_a_claim_holds_up_to_its_delta(bound, delta, holds, ratio):
 
 
 def test_the_ratio_of_a_pure_claim_is_its_bound():
-    law = LaplaceMoves(scale=Fraction(36), units=36)
-    assert certificate(0, 0, law).ratio == 0.0
-    assert certificate(0, 0, law).holds
-    assert certificate(1, 0, law).ratio == 1.0
-    assert not certificate(1, 0, law).holds
+    noise = LaplaceMoves(scale=Fraction(36), units=36)
+    assert certificate(0, 0, noise).ratio == 0.0
+    assert certificate(0, 0, noise).holds
+    assert certificate(1, 0, noise).ratio == 1.0
+    assert not certificate(1, 0, noise).holds
 
 
 def test_sentences():
-    assert certificate().sentence() == "delta(1) <= 5e-07 <= 1e-06 is proven."
+    said = certificate().sentence()
+    assert said == "delta(1) <= 5e-07 <= 1e-06 is proven for discrete-gaussian noise."
     assert "<= 0.333333334 <= 0.5 is" in certificate("1/3", "1/2").sentence()  # never less
     # What is refused by a hair is not said to be equal.
     near = certificate(Fraction(1, 8) + Fraction(1, 10**12), "1/8").sentence()
@@ -186,7 +187,7 @@ def test_what_is_not_proven_leaves_an_older_file_alone(tmp_path):
 
 def test_a_written_file_is_read_back_to_the_last_digit(tmp_path):
     claim = Claim(
-        law=FlippedBits(flip=Fraction(1, 3), units=2),
+        noise=FlippedBits(flip=Fraction(1, 3), units=2),
         epsilon=Fraction(3, 2),
         delta=Fraction(0),
         release=release("local batch", "randomized-response", horizon=1, statistics=["visits"]),

@@ -22,7 +22,15 @@ from discreet.privacy.certificates.arithmetic import (
     table_atoms,
     upper,
 )
-from helpers.curves import binomial_law, delta_of_moves, growth_of, moved, stick, sum_law, table_law
+from helpers.curves import (
+    binomial_law,
+    delta_of_moves,
+    distribution_of_sum,
+    growth_of,
+    moved,
+    stick,
+    table_law,
+)
 from helpers.properties import given, settings, st
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
@@ -155,16 +163,16 @@ def test_one_move_is_never_better_than_it_is(weights, random, quarter, m):
 @settings(max_examples=20)
 @given(WEIGHTS.filter(lambda w: len(w) <= 4), st.integers(2, 3), st.integers(0, 6))
 def test_composed_moves_are_never_better_than_they_are(weights, times, half):
-    epsilon, law = Fraction(half, 2), table_law(weights)
+    epsilon, noise = Fraction(half, 2), table_law(weights)
     one = connect(table_atoms(tuple(weights), 1, 1, 0.0), BASE)
     bound = upper(hockey_stick(one.repeated(times, 0.0), epsilon, BASE))
-    truth = delta_of_moves(law, [1] * times, float(epsilon))
+    truth = delta_of_moves(noise, [1] * times, float(epsilon))
     assert bound >= truth - Fraction(1, 10**13)
 
 
 def test_a_finer_grid_comes_closer():
-    law, epsilon = binomial_law(20, HALF), Fraction(1, 2)
-    truth = delta_of_moves(law, [1, -1], 0.5)
+    noise, epsilon = binomial_law(20, HALF), Fraction(1, 2)
+    truth = delta_of_moves(noise, [1, -1], 0.5)
     bounds = []
     for m in (3, 5, 7, 9):
         base = Fraction((1 << m) - 1, 1 << m)
@@ -175,8 +183,8 @@ def test_a_finer_grid_comes_closer():
 
 
 def test_what_is_cut_is_counted():
-    law, epsilon = binomial_law(20, HALF), Fraction(1)
-    truth = stick(law, moved(law, 1), growth_of(1))
+    noise, epsilon = binomial_law(20, HALF), Fraction(1)
+    truth = stick(noise, moved(noise, 1), growth_of(1))
     for cut in (0.0, 1e-6, 1e-3, 0.1):
         dots = connect(binomial_atoms(20, HALF, 1, 80.0), Fraction(255, 256), cut)
         assert upper(hockey_stick(dots, epsilon, Fraction(255, 256))) >= truth
@@ -211,10 +219,10 @@ def test_too_much_mass_earns_nothing():
 @pytest.mark.parametrize("trials", [1, 2, 17, 60])
 def test_binomial_masses_hold_the_exact_ones(trials, probability):
     low, found = binomial_masses(trials, probability, 200.0)
-    law = binomial_law(trials, probability)
+    noise = binomial_law(trials, probability)
     assert (low, len(found)) == (0, trials + 1)
     for x, mass in enumerate(found):
-        assert exact(mass.lower()) <= law[x] <= exact(mass.upper())
+        assert exact(mass.lower()) <= noise[x] <= exact(mass.upper())
         assert exact(mass.rad()) < Fraction(1, 10**60)
 
 
@@ -234,23 +242,23 @@ def test_a_window_of_a_long_binomial_misses_little():
 @pytest.mark.parametrize("probability", [HALF, Fraction(1, 5)])
 def test_binomial_atoms_are_the_ratios_of_the_definition(probability, shift):
     trials = 9
-    law = binomial_law(trials, probability)
-    there = moved(law, shift)
-    finite = [x for x in law if x in there]
+    noise = binomial_law(trials, probability)
+    there = moved(noise, shift)
+    finite = [x for x in noise if x in there]
     found = binomial_atoms(trials, probability, shift, 100.0)
     assert len(found) == len(finite) == trials
     for x, (mass, ratio) in zip(finite, found, strict=True):
-        assert abs(exact(mass.mid()) - law[x]) < TINY
-        assert abs(exact(ratio.mid()) - there[x] / law[x]) < TINY
+        assert abs(exact(mass.mid()) - noise[x]) < TINY
+        assert abs(exact(ratio.mid()) - there[x] / noise[x]) < TINY
 
 
 @pytest.mark.parametrize("shift", [1, -1])
 @pytest.mark.parametrize(("weights", "draws"), [((1, 4, 9), 1), ((5, 0, 2), 2), ((1, 2), 5)])
 def test_table_atoms_are_the_ratios_of_the_definition(weights, draws, shift):
-    law = sum_law(table_law(weights), draws)
-    there = moved(law, shift)
+    noise = distribution_of_sum(table_law(weights), draws)
+    there = moved(noise, shift)
     found = table_atoms(weights, draws, shift, 0.0)
-    expected = [(law[x], there[x] / law[x]) for x in sorted(law) if x in there]
+    expected = [(noise[x], there[x] / noise[x]) for x in sorted(noise) if x in there]
     assert len(found) == len(expected)
     for (mass, ratio), (p, r) in zip(found, expected, strict=True):
         assert abs(exact(mass.mid()) - p) < TINY

@@ -1,4 +1,4 @@
-"""Bounds of every law: against brute force, against golden values, and against less noise."""
+"""Bounds of every noise: against brute force, against golden values, and against less noise."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ from discreet.privacy.certificates.document import (
     certify,
     certify_claim,
     claim_of,
-    promised,
+    claimed,
     verify,
 )
 from helpers.certificates import recomputed
@@ -61,11 +61,11 @@ def gaussian(sigma):
 def test_binomial_agrees_with_enumeration(probability, ups, downs):
     n, p = 12, float(probability)
     pmf = {x: math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(n + 1)}
-    law = BinomialBits(trials=n, probability=probability, ups=ups, downs=downs)
+    noise = BinomialBits(trials=n, probability=probability, ups=ups, downs=downs)
     for epsilon in (0.3, 1.5):
         shifts = [1] * ups + [-1] * downs
         truth = max(stick(pmf, [s * d for s in shifts], epsilon) for d in (1, -1))
-        bound, _ = law.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
+        bound, _ = noise.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
         assert truth <= float(bound) * (1 + 1e-12)
         assert float(bound) <= truth * 1.01
 
@@ -73,10 +73,10 @@ def test_binomial_agrees_with_enumeration(probability, ups, downs):
 @pytest.mark.parametrize(("ups", "downs"), [(1, 0), (1, 1), (2, 1)])
 def test_poisson_agrees_with_enumeration(ups, downs):
     pmf = {x: math.exp(-4.5) * 4.5**x / math.factorial(x) for x in range(45)}
-    law = PoissonNoise(mean=Fraction(9, 2), ups=ups, downs=downs)
+    noise = PoissonNoise(mean=Fraction(9, 2), ups=ups, downs=downs)
     shifts = [1] * ups + [-1] * downs
     truth = max(stick(pmf, [s * d for s in shifts], 1.5) for d in (1, -1))
-    bound, _ = law.bound(Fraction(3, 2), Fraction(truth) * 2, silent)
+    bound, _ = noise.bound(Fraction(3, 2), Fraction(truth) * 2, silent)
     assert truth <= float(bound) * (1 + 1e-9)
     assert float(bound) <= truth * 1.01
 
@@ -98,7 +98,7 @@ def one_class(trials, p):
     [((8, Fraction(1, 3), 1),), ((6, HALF, 2),), ((5, Fraction(1, 4), 1), (7, Fraction(1, 5), 1))],
 )
 def test_classes_agree_with_enumeration(kinds):
-    law = HistogramNoise(kinds=kinds)
+    noise = HistogramNoise(kinds=kinds)
     pairs = [(1.0, 1.0)]
     for trials, probability, times in kinds:
         for _ in range(times):
@@ -106,7 +106,7 @@ def test_classes_agree_with_enumeration(kinds):
             pairs = [(p * s, q * t) for (p, q), (s, t) in itertools.product(pairs, one)]
     for epsilon in (0.3, 1.5):
         truth = sum(max(0.0, p - math.exp(epsilon) * q) for p, q in pairs)
-        bound, _ = law.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
+        bound, _ = noise.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
         assert truth <= float(bound) * (1 + 1e-12)
         assert float(bound) <= truth * 1.01
 
@@ -121,8 +121,8 @@ def test_golden_means_of_histograms_are_certified_and_nearly_least(
     base = 1 - Fraction(1, 2**grid)
 
     def ratio(noise):
-        law = HistogramNoise(kinds=((users, noise / users, groups),))
-        return law.on_grid(Fraction(epsilon), MILLION, base) / MILLION
+        noise = HistogramNoise(kinds=((users, noise / users, groups),))
+        return noise.on_grid(Fraction(epsilon), MILLION, base) / MILLION
 
     assert Fraction(99, 100) < ratio(Fraction(mean)) <= 1
     assert ratio(Fraction(mean) * Fraction(998, 1000)) > 1
@@ -130,12 +130,12 @@ def test_golden_means_of_histograms_are_certified_and_nearly_least(
 
 def again(certificate):
     """The verifier's bound for these moves."""
-    return recomputed(certificate.to_dict(), certificate.claim.law.moves())
+    return recomputed(certificate.to_dict(), certificate.claim.noise.moves())
 
 
 def test_the_verifier_finds_the_bound_of_classes_again():
-    law = HistogramNoise(kinds=((2_000, Fraction(1, 100), 2), (500, Fraction(1, 24), 1)))
-    claim = Claim(law=law, epsilon=Fraction(2), delta=Fraction(1, 100), release={})
+    noise = HistogramNoise(kinds=((2_000, Fraction(1, 100), 2), (500, Fraction(1, 24), 1)))
+    claim = Claim(noise=noise, epsilon=Fraction(2), delta=Fraction(1, 100), release={})
     certificate = certify_claim(claim, check=False)
     assert certificate.holds
     found = again(certificate)
@@ -144,9 +144,9 @@ def test_the_verifier_finds_the_bound_of_classes_again():
 
 def test_the_verifier_counts_empty_cells():
     """At a large epsilon delta is the probability that nothing falls into the other cell."""
-    law = HistogramNoise(kinds=((8, Fraction(1, 4), 1),))
+    noise = HistogramNoise(kinds=((8, Fraction(1, 4), 1),))
     empty = Fraction(3, 4) ** 8
-    claim = Claim(law=law, epsilon=Fraction(20), delta=Fraction(1, 9), release={})
+    claim = Claim(noise=noise, epsilon=Fraction(20), delta=Fraction(1, 9), release={})
     assert empty <= again(certify_claim(claim, check=False)) <= empty * Fraction(1001, 1000)
 
 
@@ -154,21 +154,21 @@ def test_the_verifier_counts_empty_cells():
 @pytest.mark.parametrize("mean", ["4.5", "11.4093", "17.7794"])
 def test_the_verifier_finds_the_bound_of_little_noise_again(mean, epsilon):
     """S=3, A=2, H=3: empty cells have a mass that no rounding hides, in eight moves each way."""
-    law = PoissonNoise(mean=Fraction(mean), ups=8, downs=8)
-    claim = Claim(law=law, epsilon=Fraction(epsilon), delta=Fraction(1, 6), release={})
+    noise = PoissonNoise(mean=Fraction(mean), ups=8, downs=8)
+    claim = Claim(noise=noise, epsilon=Fraction(epsilon), delta=Fraction(1, 6), release={})
     certificate = certify_claim(claim, check=False)
     assert certificate.holds
     found = again(certificate)
     assert certificate.bound - claim.delta / 10**8 < found <= certificate.bound
-    filled = 1 - math.exp(-float(law.mean))
+    filled = 1 - math.exp(-float(noise.mean))
     if epsilon == 20:  # nearly all of delta: somebody is alone in one of eight cells
         assert 0.999 * (1 - filled**8) < float(found) < 1.1 * (1 - filled**8)
 
 
 def test_the_limit_of_classes_needs_no_batch():
-    law = PoissonNoise(mean=Fraction("1393.03"), ups=39, downs=39)
+    noise = PoissonNoise(mean=Fraction("1393.03"), ups=39, downs=39)
     certificate = certify_claim(
-        Claim(law=law, epsilon=Fraction(1), delta=MILLION, release={}), check=False
+        Claim(noise=noise, epsilon=Fraction(1), delta=MILLION, release={}), check=False
     )
     assert certificate.holds and certificate.ratio > 0.99
 
@@ -179,9 +179,9 @@ def test_table_agrees_with_enumeration(weights, draws):
     for outcome in itertools.product(enumerate(weights), repeat=draws):
         value = sum(x for x, _ in outcome)
         pmf[value] = pmf.get(value, 0.0) + math.prod(w / sum(weights) for _, w in outcome)
-    law = TableNoise(weights=weights, ups=2, downs=1, draws=draws)
+    noise = TableNoise(weights=weights, ups=2, downs=1, draws=draws)
     truth = max(stick(pmf, shifts, 2.0) for shifts in ([1, 1, -1], [-1, -1, 1]))
-    bound, _ = law.bound(Fraction(2), Fraction(1, 2), silent)
+    bound, _ = noise.bound(Fraction(2), Fraction(1, 2), silent)
     assert truth <= float(bound) * (1 + 1e-12)
     assert float(bound) <= truth * 1.01
 
@@ -189,10 +189,10 @@ def test_table_agrees_with_enumeration(weights, draws):
 @pytest.mark.parametrize("sigma", [0.6, 1.7, 3.0])
 @pytest.mark.parametrize(("shift", "times"), [(1, 1), (1, 2), (2, 2)])
 def test_gaussian_agrees_with_enumeration(sigma, shift, times):
-    law = GaussianMoves(sigma=Fraction(sigma), times=times, shift=shift)
+    noise = GaussianMoves(sigma=Fraction(sigma), times=times, shift=shift)
     for epsilon in (0.5, 2.0):
         truth = stick(gaussian(sigma), [shift] * times, epsilon)
-        bound, _ = law.bound(Fraction(epsilon), Fraction(1, 10**6), silent)
+        bound, _ = noise.bound(Fraction(epsilon), Fraction(1, 10**6), silent)
         assert truth <= float(bound) * (1 + 1e-9)
         assert float(bound) <= truth * (1 + 1e-6) + 1e-18
 
@@ -212,8 +212,8 @@ def test_piled_moves_cover_every_vector():
 
 
 def test_a_constant_hides_nothing():
-    law = TableNoise(weights=(1,), ups=1, downs=0)
-    claim = Claim(law=law, epsilon=Fraction(1), delta=Fraction(1, 2), release={})
+    noise = TableNoise(weights=(1,), ups=1, downs=0)
+    claim = Claim(noise=noise, epsilon=Fraction(1), delta=Fraction(1, 2), release={})
     certificate = certify_claim(claim)
     assert not certificate.holds
     assert certificate.bound == 1
@@ -268,7 +268,7 @@ def test_golden_plans_are_certified_and_checked(trust, options, users, delta):
     certificate = certify(plan, users=users)
     assert certificate.holds
     assert 0.9 < certificate.ratio <= 1
-    assert certificate.claim.delta == promised(delta)
+    assert certificate.claim.delta == claimed(delta)
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "randomized-response", "one-step"])
@@ -279,7 +279,7 @@ def test_pure_epsilons_hold_exactly(mechanism, epsilon):
     assert certificate.holds
     assert certificate.bound == 0
     tighter = Claim(
-        law=certificate.claim.law,
+        noise=certificate.claim.noise,
         epsilon=certificate.claim.epsilon * (1 - Fraction(1, 10**10)),
         delta=Fraction(0),
         release={},
@@ -291,23 +291,23 @@ def test_one_fair_bit_less_is_refuted():
     shape = Shape(states=2, actions=2, horizon=2)
     plan = Shuffle(epsilon=1, delta=1e-6, mechanism="bits").calibrate(shape, statistics=("visits",))
     claim = claim_of(plan, users=1)
-    law = claim.law
-    assert law.probability == HALF  # one user: all bits are fair
+    noise = claim.noise
+    assert noise.probability == HALF  # one user: all bits are fair
     assert certify_claim(claim, check=False).holds
 
     def low(trials):
-        return binomial_refutation(trials, law.ups, law.downs, claim.epsilon, fineness=250)
+        return binomial_refutation(trials, noise.ups, noise.downs, claim.epsilon, fineness=250)
 
-    assert low(law.trials - 1) > claim.delta >= low(law.trials)
+    assert low(noise.trials - 1) > claim.delta >= low(noise.trials)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.999])
 def test_less_gaussian_noise_is_refuted(factor):
     claim = claim_of(Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(SHAPE))
-    sigma = claim.law.sigma * Fraction(factor)
-    assert gaussian_refutation(sigma, claim.law.times, claim.epsilon) > claim.delta
+    sigma = claim.noise.sigma * Fraction(factor)
+    assert gaussian_refutation(sigma, claim.noise.times, claim.epsilon) > claim.delta
     weaker = Claim(
-        law=GaussianMoves(sigma=sigma, times=claim.law.times),
+        noise=GaussianMoves(sigma=sigma, times=claim.noise.times),
         epsilon=claim.epsilon,
         delta=claim.delta,
         release={},
@@ -317,7 +317,7 @@ def test_less_gaussian_noise_is_refuted(factor):
 
 def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
     coefficients = [2**10, 2**9]
-    law = GaussianGrid(
+    noise = GaussianGrid(
         sigma=Fraction(1200),
         length=2,
         squared_norm=sum(c * c for c in coefficients),
@@ -325,7 +325,7 @@ def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
         squares=4,
         cells=4,
     )
-    bound, method = law.bound(Fraction(20), Fraction(1, 10**6), silent)
+    bound, method = noise.bound(Fraction(20), Fraction(1, 10**6), silent)
     assert method["name"] == "concentrated"
     assert bound < Fraction(1, 10**6)
 
@@ -334,22 +334,22 @@ def test_the_longest_column_is_that_of_the_factorisation():
     stream = Central(epsilon=1, delta=1e-6, mechanism="toeplitz").calibrate(
         SHAPE, schedule="continual", episodes=50, stationary=True
     )
-    law, factors = claim_of(stream).law, stream.noise.factors
-    assert law.squared_norm == factors.column_square() * 4**factors.grid.bits
-    assert (law.squares, law.cells, law.length) == (216, 36, 50)
+    noise, factors = claim_of(stream).noise, stream.noise.factors
+    assert noise.squared_norm == factors.column_square() * 4**factors.grid.bits
+    assert (noise.squares, noise.cells, noise.length) == (216, 36, 50)
     listed = [*factors.encoder().tolist(), *factors.columns.tolist()]
-    assert law.coefficients == coefficients_digest(listed)
+    assert noise.coefficients == coefficients_digest(listed)
 
 
 def test_epsilon_and_delta_are_the_smaller_of_decimal_and_double():
-    assert promised(0.1) == Fraction(1, 10) < Fraction(0.1)
-    assert promised(1e-6) == Fraction(1e-6) < Fraction(1, 10**6)
+    assert claimed(0.1) == Fraction(1, 10) < Fraction(0.1)
+    assert claimed(1e-6) == Fraction(1e-6) < Fraction(1, 10**6)
 
 
 def test_what_is_not_covered_is_said():
     from discreet.privacy import NoPrivacy
 
-    with pytest.raises(ValueError, match="promises nothing"):
+    with pytest.raises(ValueError, match="guarantees nothing"):
         certify(NoPrivacy().calibrate(SHAPE))
     with pytest.raises(ValueError, match="give users="):
         certify(Shuffle(epsilon=1, delta=1e-6, mechanism="bits").calibrate(SHAPE))
@@ -371,8 +371,8 @@ def test_files_are_written_read_and_refused(tmp_path):
 
 
 def test_a_claim_that_is_not_proven_has_no_file(tmp_path):
-    law = GaussianMoves(sigma=Fraction(1), times=36)
-    claim = Claim(law=law, epsilon=Fraction(1), delta=Fraction(1, 10**6), release={})
+    noise = GaussianMoves(sigma=Fraction(1), times=36)
+    claim = Claim(noise=noise, epsilon=Fraction(1), delta=Fraction(1, 10**6), release={})
     certificate = certify_claim(claim)
     assert "Not certified" in certificate.sentence()
     with pytest.raises(ValueError, match="Not certified"):

@@ -1,4 +1,4 @@
-"""From plans to laws: every mechanism is read as it is, or said not to be covered."""
+"""From plans to distributions: every mechanism is read as it is, or said not to be covered."""
 
 import dataclasses
 from fractions import Fraction
@@ -14,7 +14,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle
 from discreet.privacy.certificates import certify, distributions, verify
 from discreet.privacy.certificates.distributions import GaussianGrid
-from discreet.privacy.certificates.document import claim_of, promised
+from discreet.privacy.certificates.document import claim_of, claimed
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.mechanisms.noise import Bounded, NoNoise
 from discreet.privacy.mechanisms.registry import everything
@@ -46,11 +46,11 @@ COVERED = {
     ("shuffle", "batch", "bits"): distributions.BinomialBits,
     ("shuffle", "batch", "histogram"): distributions.HistogramNoise,
 }
-"""What certificates say of each mechanism: its law, or None."""
+"""What certificates say of each mechanism: its distribution, or None."""
 
 
 def law_of(mechanism, **users):
-    return claim_of(mechanism, **users).law
+    return claim_of(mechanism, **users).noise
 
 
 def plan_of(trust, schedule, name, *, delta=1e-6, **options):
@@ -67,8 +67,8 @@ def test_what_is_not_listed_is_certified_as_what_is_or_refused():
             continue
         plan = plan_of(*key, delta=0 if spec.pure else 1e-6)
         if spec.certified_as:
-            law = law_of(plan, users=50 if spec.trust == "shuffle" else None)
-            assert type(law) is COVERED[spec.trust, spec.schedule, spec.certified_as]
+            noise = law_of(plan, users=50 if spec.trust == "shuffle" else None)
+            assert type(noise) is COVERED[spec.trust, spec.schedule, spec.certified_as]
         else:
             with pytest.raises(UnsupportedError):
                 claim_of(plan)
@@ -84,10 +84,10 @@ def test_every_mechanism_has_its_law_or_is_refused(key):
             claim_of(plan, users=users)
         return
     claim = claim_of(plan, users=users)
-    assert type(claim.law) is COVERED[key]
-    assert (claim.epsilon, claim.delta) == (1, promised(plan.guarantee.delta))
+    assert type(claim.noise) is COVERED[key]
+    assert (claim.epsilon, claim.delta) == (1, claimed(plan.guarantee.delta))
     assert claim.release["mechanism"] == key[2]
-    assert verify.moves_of(claim.release)[claim.law.name] == claim.law.moves()
+    assert verify.moves_of(claim.release)[claim.noise.name] == claim.noise.moves()
 
 
 @pytest.mark.parametrize("statistics", [("visits",), ("transitions", "visits"), STATISTICS])
@@ -113,17 +113,17 @@ def test_noise_is_read_to_the_last_bit():
 def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
     delta = 0 if "laplace" in mechanism else 1e-6
     plan = plan_of("central", "continual", mechanism, delta=delta, episodes=episodes)
-    law = law_of(plan)
+    noise = law_of(plan)
     levels = max(1, (episodes - 1).bit_length())
-    moved = law.units if delta == 0 else law.times
+    moved = noise.units if delta == 0 else noise.times
     assert moved == levels * 2 * SHAPE.horizon * 3
 
 
 def test_pooled_counters_pile_up():
     plan = plan_of("central", "continual", "tree-gaussian", stationary=True, episodes=5)
-    law = law_of(plan)
-    assert type(law) is distributions.PiledGaussian
-    assert (law.total, law.largest, law.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
+    noise = law_of(plan)
+    assert type(noise) is distributions.PiledGaussian
+    assert (noise.total, noise.largest, noise.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
     local = law_of(plan_of("local", "continual", "gaussian", stationary=True))
     assert (local.total, local.largest, local.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 1)
 
@@ -131,41 +131,41 @@ def test_pooled_counters_pile_up():
 def test_bounded_noise_is_its_table():
     plan = plan_of("local", "batch", "laplace", delta=0, statistics=("visits",))
     stand_in = dataclasses.replace(plan, noise=Bounded(7))
-    law = law_of(stand_in)
-    assert type(law) is distributions.TableNoise
-    assert law.weights == tuple(Bounded(7).weights.tolist())
-    assert (law.ups, law.downs, law.draws) == (3, 3, 1)
+    noise = law_of(stand_in)
+    assert type(noise) is distributions.TableNoise
+    assert noise.weights == tuple(Bounded(7).weights.tolist())
+    assert (noise.ups, noise.downs, noise.draws) == (3, 3, 1)
 
 
 @pytest.mark.parametrize("users", [1, 7, 50])
 def test_shuffled_bits_are_those_of_all_users(users):
     plan = plan_of("shuffle", "batch", "bits")
-    law, bits = law_of(plan, users=users), plan.bits(users)
-    assert law.trials == users * bits.bits
-    assert law.probability == Fraction(bits.probability)
+    noise, bits = law_of(plan, users=users), plan.bits(users)
+    assert noise.trials == users * bits.bits
+    assert noise.probability == Fraction(bits.probability)
 
 
 def test_who_is_not_honest_adds_no_noise():
     plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(SHAPE)
-    law = law_of(plan, users=50)
-    assert law.trials == 25 * plan.bits(50).bits
+    noise = law_of(plan, users=50)
+    assert noise.trials == 25 * plan.bits(50).bits
     assert claim_of(plan, users=50).release["honest"] == "1/2"
 
 
 def test_jumps_of_ones_are_a_table():
     shape = Shape(states=2, actions=2, horizon=2)
     plan = Shuffle(epsilon=10, delta=1e-6, mechanism="bits").calibrate(shape)
-    law = law_of(plan, users=1000)
-    assert type(law) is distributions.TableNoise
-    assert law.draws == 1000
-    assert law.weights == tuple(plan.bits(1000).weights)
-    assert (law.ups, law.downs) == (6, 6)
+    noise = law_of(plan, users=1000)
+    assert type(noise) is distributions.TableNoise
+    assert noise.draws == 1000
+    assert noise.weights == tuple(plan.bits(1000).weights)
+    assert (noise.ups, noise.downs) == (6, 6)
 
 
 def test_flips_are_read_with_the_bits_that_change():
     plan = plan_of("local", "batch", "randomized-response", delta=0, statistics=("rewards",))
-    law = law_of(plan)
-    assert (law.flip, law.units) == (Fraction(plan.flip), 2 * SHAPE.horizon)
+    noise = law_of(plan)
+    assert (noise.flip, noise.units) == (Fraction(plan.flip), 2 * SHAPE.horizon)
     one = law_of(plan_of("local", "batch", "one-step", delta=0))
     assert one.keep == Fraction(1, 2)
     assert 0 < one.flip < one.keep
@@ -179,33 +179,33 @@ def test_the_longest_column_of_a_factorisation(episodes):
     squares = [
         sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
     ]
-    law = GaussianGrid(**plan.noise.certified(Sensitivity(units=6, pile=2))[1])
-    assert law.squared_norm == max(squares)
-    assert (law.length, law.squares, law.cells) == (episodes, 12, 6)
-    assert law.sigma == Fraction(plan.noise.steps)
+    noise = GaussianGrid(**plan.noise.certified(Sensitivity(units=6, pile=2))[1])
+    assert noise.squared_norm == max(squares)
+    assert (noise.length, noise.squares, noise.cells) == (episodes, 12, 6)
+    assert noise.sigma == Fraction(plan.noise.steps)
 
 
 def test_layered_counts_and_losses():
     plan = calibrate_layered(
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="bandit"
     )
-    law = law_of(plan)
-    assert type(law) is distributions.LayeredGaussian
-    assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
-    assert law.loss_sigma == Fraction(plan.loss_noise.sigma)
+    noise = law_of(plan)
+    assert type(noise) is distributions.LayeredGaussian
+    assert (noise.counts, noise.losses, noise.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
+    assert noise.loss_sigma == Fraction(plan.loss_noise.sigma)
     release = claim_of(plan).release
     assert (release["schedule"], release["feedback"]) == ("layered continual", "bandit")
     assert (release["widths"], release["episodes"]) == ([1, 1, 1], 4)
-    assert verify.moves_of(release) == {law.name: law.moves()}
+    assert verify.moves_of(release) == {noise.name: noise.moves()}
 
 
 def test_layered_losses_in_the_stream():
     plan = calibrate_layered(
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="full"
     )
-    law = law_of(plan)
-    assert law.losses == 2 * 4  # four pairs on two levels
-    assert law.loss_sigma == law.count_sigma * 1024
+    noise = law_of(plan)
+    assert noise.losses == 2 * 4  # four pairs on two levels
+    assert noise.loss_sigma == noise.count_sigma * 1024
 
 
 def test_public_losses_are_no_part_of_the_law():
@@ -234,7 +234,7 @@ def test_layered_noise_that_is_not_covered(mechanism, message):
 
 def test_a_layered_plan_without_privacy_promises_nothing():
     plan = calibrate_layered(NoPrivacy(), SIZE, 4, feedback="full")
-    with pytest.raises(UnsupportedError, match="promises nothing"):
+    with pytest.raises(UnsupportedError, match="guarantees nothing"):
         claim_of(plan)
 
 
@@ -265,7 +265,7 @@ def test_a_mechanism_of_your_own_is_refused_by_name():
 
 @given(st.floats(min_value=1e-9, max_value=50))
 def test_a_promise_is_read_as_the_smaller_number(value):
-    found = promised(value)
+    found = claimed(value)
     assert found == min(Fraction(value), Fraction(repr(value)))
 
 
@@ -301,7 +301,9 @@ def test_centred_batches_are_certified_for_moves_by_two_and_by_one(epsilon, meth
     assert found["method"]["name"] == method
     recomputed = verify.check(found)
     assert Fraction("0.8e-6") < recomputed <= Fraction(found["bound"]) <= Fraction("1e-6")
-    weaker = found | {"law": found["law"] | {"sigma": str(Fraction(plan.noise.sigma) * 98 / 100)}}
+    weaker = found | {
+        "noise": found["noise"] | {"sigma": str(Fraction(plan.noise.sigma) * 98 / 100)}
+    }
     weaker.pop("digest", None)
     with pytest.raises(verify.Refused):
         verify.check(weaker)
@@ -311,6 +313,6 @@ def test_centred_laplace_batches_are_pure():
     plan = Central(1).calibrate(
         SHAPE, statistics=("transitions", "rewards"), last_transitions=False
     )
-    law = law_of(plan)
-    assert law == distributions.LaplaceMoves(scale=Fraction(14), units=14)
+    noise = law_of(plan)
+    assert noise == distributions.LaplaceMoves(scale=Fraction(14), units=14)
     assert verify.check(certify(plan).to_dict()) == 0

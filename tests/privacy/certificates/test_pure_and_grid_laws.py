@@ -1,4 +1,4 @@
-"""Pure laws against all outcomes, grids against a bound of their own, and both tables of laws."""
+"""Pure noise against all outcomes, grids against a bound of their own, and both tables."""
 
 import itertools
 import math
@@ -31,26 +31,27 @@ PROBABILITIES = st.fractions(
 )
 
 
-def bound(law, epsilon, delta=MILLION):
-    return law.bound(Fraction(epsilon), Fraction(delta), lambda _: None)
+def bound(noise, epsilon, delta=MILLION):
+    return noise.bound(Fraction(epsilon), Fraction(delta), lambda _: None)
 
 
 # --- both tables ---------------------------------------------------------------------------------
 
 
 def test_prover_and_verifier_know_the_same_laws():
-    assert set(distributions.LAWS) == set(verify.LAWS)
+    assert set(distributions.NOISES) == set(verify.NOISES)
 
 
 def test_files_have_exactly_the_fields_that_the_verifier_knows(made):
     for name, data in made.items():
-        _, fields, methods = verify.LAWS[name]
-        assert set(data["law"]) == {"name", *fields.split()}
+        _, fields, methods = verify.NOISES[name]
+        assert set(data["noise"]) == {"name", *fields.split()}
         assert data["method"]["name"] in methods.split()
         assert set(data["method"]) == {"name", *verify.METHODS[data["method"]["name"]].split()}
 
 
-# --- pure laws -----------------------------------------------------------------------------------
+# --- pure distributions
+# -----------------------------------------------------------------------------------
 
 
 def just_below_and_above(loss):
@@ -66,13 +67,13 @@ def test_flipped_bits_against_all_reports(flip, bits):
         p = math.prod(flip if bit else 1 - flip for bit in report)
         q = math.prod(1 - flip if bit else flip for bit in report)
         worst = max(worst, p / q)
-    law = FlippedBits(flip=flip, units=bits)
+    noise = FlippedBits(flip=flip, units=bits)
     if worst == 1:
-        assert bound(law, Fraction(1, 10**9), 0)[0] == 0
+        assert bound(noise, Fraction(1, 10**9), 0)[0] == 0
         return
     less, more = just_below_and_above(math.log(worst))
-    assert bound(law, less, 0) == (1, {"name": "rational"})
-    assert bound(law, more, 0) == (0, {"name": "rational"})
+    assert bound(noise, less, 0) == (1, {"name": "rational"})
+    assert bound(noise, more, 0) == (0, {"name": "rational"})
 
 
 @given(PROBABILITIES, PROBABILITIES)
@@ -86,16 +87,16 @@ def test_one_category_against_all_pairs_of_bits(keep, flip):
     if worst == 1:
         return
     less, more = just_below_and_above(math.log(worst))
-    law = OneStep(keep=keep, flip=flip)
-    assert (bound(law, less, 0)[0], bound(law, more, 0)[0]) == (1, 0)
+    noise = OneStep(keep=keep, flip=flip)
+    assert (bound(noise, less, 0)[0], bound(noise, more, 0)[0]) == (1, 0)
 
 
 @given(st.fractions(min_value=1, max_value=50, max_denominator=20), st.integers(1, 40))
 def test_laplace_noise_is_units_over_scale_exactly(scale, units):
-    law = LaplaceMoves(scale=scale, units=units)
+    noise = LaplaceMoves(scale=scale, units=units)
     exact = units / scale
-    assert bound(law, exact, 0)[0] == 0
-    assert bound(law, exact * (1 - Fraction(1, 10**30)), 0)[0] == 1
+    assert bound(noise, exact, 0)[0] == 0
+    assert bound(noise, exact * (1 - Fraction(1, 10**30)), 0)[0] == 1
 
 
 # --- grids ---------------------------------------------------------------------------------------
@@ -117,8 +118,8 @@ def grid(sigma, columns, squares=1, cells=1):
 def test_a_grid_is_never_better_than_its_noise(column, epsilon):
     """One unit moves several noisy numbers at once: all outputs are listed."""
     sigma, epsilon = Fraction(4), Fraction(epsilon)
-    law = gaussian_law(sigma, 24, digits=30)
-    truth = delta_of_moves(law, list(column), float(epsilon))
+    noise = gaussian_law(sigma, 24, digits=30)
+    truth = delta_of_moves(noise, list(column), float(epsilon))
     found, _ = bound(grid(sigma, [column]), epsilon)
     assert found >= truth * (1 - Fraction(1, 10**9))
 
@@ -134,10 +135,10 @@ def test_the_price_of_the_grid_falls_with_its_fineness():
 
 
 def test_more_cells_and_longer_streams_cost_more():
-    law = grid(40, [(30, 10)])
-    wider = GaussianGrid(**(vars(law) | {"cells": 9}))
-    longer = GaussianGrid(**(vars(law) | {"length": 50}))
-    plain = bound(law, 1)[0]
+    noise = grid(40, [(30, 10)])
+    wider = GaussianGrid(**(vars(noise) | {"cells": 9}))
+    longer = GaussianGrid(**(vars(noise) | {"length": 50}))
+    plain = bound(noise, 1)[0]
     assert plain < bound(wider, 1)[0] < 1
     assert plain < bound(longer, 1)[0] < 1
 
@@ -164,8 +165,8 @@ def test_the_order_is_the_best(rho, epsilon):
 
 @pytest.mark.parametrize("sigma", [2, 5])
 def test_concentrated_privacy_is_no_better_than_the_noise(sigma):
-    law = gaussian_law(sigma)
-    truth = stick(law, moved(law, 1), growth_of(Fraction(1, 2)))
+    noise = gaussian_law(sigma)
+    truth = stick(noise, moved(noise, 1), growth_of(Fraction(1, 2)))
     rho = Fraction(1, 2 * sigma**2)
     order = best_order(rho, Fraction(1, 2))
     found = at_precision(PRECISION)(lambda: upper(concentrated(rho, Fraction(1, 2), order)))()
@@ -182,7 +183,8 @@ def test_cuts_are_powers_of_ten_below_delta(delta, digits, cut):
     assert Fraction(cut) <= delta / 10**digits
 
 
-# --- laws of many values -------------------------------------------------------------------------
+# --- distributions of many values
+# -------------------------------------------------------------------------
 
 
 def test_the_dearer_direction_is_bounded():
@@ -198,8 +200,8 @@ def test_the_dearer_direction_is_bounded():
 
 def test_grids_get_finer_until_the_claim_holds_or_is_hopeless():
     told = []
-    law = BinomialBits(trials=100, probability=Fraction(1, 2), ups=1, downs=1)
-    law.bound(Fraction(1), Fraction(1, 10**9), told.append)
+    noise = BinomialBits(trials=100, probability=Fraction(1, 2), ups=1, downs=1)
+    noise.bound(Fraction(1), Fraction(1, 10**9), told.append)
     assert told[0].startswith("composing all moves on a grid of 2^-")
     assert 1 <= len(told) <= 9
     assert len(set(told)) == len(told)
@@ -207,15 +209,15 @@ def test_grids_get_finer_until_the_claim_holds_or_is_hopeless():
 
 def test_a_claim_that_holds_needs_one_grid():
     told = []
-    law = BinomialBits(trials=100, probability=Fraction(1, 2), ups=1, downs=0)
-    found, method = law.bound(Fraction(1), Fraction(1, 10), told.append)
+    noise = BinomialBits(trials=100, probability=Fraction(1, 2), ups=1, downs=0)
+    found, method = noise.bound(Fraction(1), Fraction(1, 10), told.append)
     assert len(told) == 1
     assert found <= Fraction(1, 10)
     assert method["cut"] == "1e-13"
 
 
 @pytest.mark.parametrize(
-    ("law", "expected"),
+    ("noise", "expected"),
     [
         (BinomialBits(trials=400, probability=Fraction(1, 2), ups=1, downs=0), 0.1),
         (BinomialBits(trials=1, probability=Fraction(1, 2), ups=1, downs=0), 1.0),
@@ -223,8 +225,8 @@ def test_a_claim_that_holds_needs_one_grid():
         (TableNoise(weights=(5,), ups=1, downs=0), 1.0),
     ],
 )
-def test_typical_losses_set_the_grid(law, expected):
-    assert law.typical_loss() == pytest.approx(expected)
+def test_typical_losses_set_the_grid(noise, expected):
+    assert noise.typical_loss() == pytest.approx(expected)
 
 
 def test_little_noise_is_convolved_and_much_is_summed():
@@ -234,7 +236,7 @@ def test_little_noise_is_convolved_and_much_is_summed():
 
 @pytest.mark.parametrize("shift", [1, 2])
 def test_both_ways_of_gaussian_noise_agree(shift):
-    law = GaussianMoves(sigma=Fraction(8, 5), times=2, shift=shift)
-    summed, _ = bound(law, 2)
-    convolved = at_precision(PRECISION)(lambda: upper(law._convolved(Fraction(2))))()
+    noise = GaussianMoves(sigma=Fraction(8, 5), times=2, shift=shift)
+    summed, _ = bound(noise, 2)
+    convolved = at_precision(PRECISION)(lambda: upper(noise._convolved(Fraction(2))))()
     assert abs(float(summed / convolved) - 1) < 1e-8

@@ -17,8 +17,8 @@ HALF = Fraction(1, 2)
 HAIR = 1 + Fraction(1, 10**12)
 
 
-def upper_bound(law, epsilon):
-    return law.bound(epsilon, Fraction(1, 10**9), lambda _: None)[0]
+def upper_bound(noise, epsilon):
+    return noise.bound(epsilon, Fraction(1, 10**9), lambda _: None)[0]
 
 
 @pytest.mark.parametrize(("ups", "downs"), [(1, 0), (0, 1), (1, 1), (2, 1)])
@@ -48,8 +48,8 @@ def test_a_coarse_grid_is_still_a_lower_bound():
 
 def test_a_bracket_from_both_sides():
     epsilon = Fraction(1)
-    law = BinomialBits(trials=200, probability=HALF, ups=1, downs=1)
-    high = upper_bound(law, epsilon)
+    noise = BinomialBits(trials=200, probability=HALF, ups=1, downs=1)
+    high = upper_bound(noise, epsilon)
     low = binomial_refutation(200, 1, 1, epsilon)
     assert 0 < low <= high <= low * Fraction(101, 100)
 
@@ -58,15 +58,15 @@ def test_a_bracket_from_both_sides():
 def test_losses_are_rounded_down(weights, m):
     """Under P nothing changes; under Q the rounded masses weigh at least as much."""
     base = Fraction((1 << m) - 1, 1 << m)
-    law = curves.table_law(weights)
-    there = curves.moved(law, 1)
-    atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
+    noise = curves.table_law(weights)
+    there = curves.moved(noise, 1)
+    atoms = [(ball(p), ball(there[x] / p)) for x, p in noise.items() if x in there]
     found = refutations.refute_rounded_down(atoms, base)
     masses = [exact(mass.mid()) for mass in found.masses.coeffs()]
-    finite = sum(law[x] for x in law if x in there)
+    finite = sum(noise[x] for x in noise if x in there)
     assert abs(sum(masses) - finite) < Fraction(1, 10**40)
     under = sum(mass * base ** (found.first + i) for i, mass in enumerate(masses))
-    true = sum(there[x] for x in law if x in there)
+    true = sum(there[x] for x in noise if x in there)
     assert true * (1 - Fraction(1, 10**40)) <= under <= true / base * (1 + Fraction(1, 10**40))
 
 
@@ -81,13 +81,13 @@ def test_a_loss_just_below_the_grid_is_rounded_down_to_the_next_point(place):
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=6), st.integers(0, 8))
 def test_the_delta_of_rounded_losses_is_below_the_truth(weights, quarter):
     base, epsilon = Fraction(31, 32), Fraction(quarter, 4)
-    law = curves.table_law(weights)
-    there = curves.moved(law, 1)
-    atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
+    noise = curves.table_law(weights)
+    there = curves.moved(noise, 1)
+    atoms = [(ball(p), ball(there[x] / p)) for x, p in noise.items() if x in there]
     found = refutations.stick_from_below(
         refutations.refute_rounded_down(atoms, base), epsilon, base
     )
-    assert 0 <= found <= curves.stick(law, there, curves.growth_of(epsilon)) + Fraction(1, 10**15)
+    assert 0 <= found <= curves.stick(noise, there, curves.growth_of(epsilon)) + Fraction(1, 10**15)
 
 
 def test_missing_mass_earns_nothing_from_below():
@@ -113,8 +113,8 @@ def test_all_losses_of_a_binomial_are_placed():
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2)])
 def test_gaussian_moves_against_listing_all_outputs(times, epsilon):
-    law = curves.gaussian_law(3, 30, digits=25)
-    truth = curves.delta_of_moves(law, [1] * times, float(epsilon))
+    noise = curves.gaussian_law(3, 30, digits=25)
+    truth = curves.delta_of_moves(noise, [1] * times, float(epsilon))
     found = gaussian_refutation(3, times, epsilon)
     assert truth * Fraction(4, 10) <= found <= truth * HAIR
 

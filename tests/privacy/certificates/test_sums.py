@@ -1,4 +1,4 @@
-"""The lemma on weighted sums of discrete Gaussians, against the laws themselves."""
+"""The lemma on weighted sums of discrete Gaussians, against the distributions themselves."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ from discreet.privacy.certificates.arithmetic import (
     least_share,
     smooth_parts,
 )
-from helpers.curves import gaussian_law, moved, stick, weighted_law
+from helpers.curves import gaussian_law, moved, stick, weighted_sum
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
@@ -68,9 +68,9 @@ def test_a_direction_is_seen_through_its_primitive_part():
 def test_no_probability_exceeds_the_lemma(sigma, vector):
     shifted = direction(sigma, vector)
     factor = high(excess, shifted) * (1 + Fraction(1, 10**12))
-    law = weighted_law(gaussian_law(sigma, digits=30), vector)
+    noise = weighted_sum(gaussian_law(sigma, digits=30), vector)
     for u in range(-6, 7):
-        assert law.get(u, 0) <= factor * normal(shifted, u)
+        assert noise.get(u, 0) <= factor * normal(shifted, u)
 
 
 @pytest.mark.parametrize("vector", [(1,), (1, 1), (1, 1, 1)])
@@ -78,16 +78,16 @@ def test_no_probability_exceeds_the_lemma(sigma, vector):
 def test_no_probability_falls_below_the_share(sigma, vector):
     shifted = direction(sigma, vector)
     share = low(least_share, shifted) * (1 - Fraction(1, 10**12))
-    law = weighted_law(gaussian_law(sigma, digits=30), vector)
+    noise = weighted_sum(gaussian_law(sigma, digits=30), vector)
     for u in range(-5, 6):
-        assert law[u] >= share * normal(shifted, u)
+        assert noise[u] >= share * normal(shifted, u)
 
 
 def test_the_factor_is_not_idle():
     """At sigma = 0.4 the density alone is no bound."""
     shifted = direction(Fraction(2, 5), (1, 1))
-    law = weighted_law(gaussian_law(shifted.sigma, 6, digits=30), (1, 1))
-    assert law[0] > normal(shifted, 0)
+    noise = weighted_sum(gaussian_law(shifted.sigma, 6, digits=30), (1, 1))
+    assert noise[0] > normal(shifted, 0)
 
 
 def test_the_factor_falls_to_one_as_noise_grows():
@@ -118,14 +118,14 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("sigma", "vector", "epsilon"), SETTINGS)
 def test_the_delta_of_a_direction_against_its_law(sigma, vector, epsilon):
-    """The loss depends on <v, X> alone: its law and the moved one decide."""
+    """The loss depends on <v, X> alone: its distribution and the moved one decide."""
     shifted = direction(sigma, vector)
-    law = weighted_law(gaussian_law(sigma, digits=30), [v // shifted.step for v in vector])
+    noise = weighted_sum(gaussian_law(sigma, digits=30), [v // shifted.step for v in vector])
     squares = shifted.squares
     twice = 2 * shifted.sigma**2
     truth = sum(
         p * -Fraction(math.expm1(float(epsilon) - loss))
-        for u, p in law.items()
+        for u, p in noise.items()
         if (loss := float((squares - 2 * shifted.step * u) / twice)) > epsilon
     )
     bound, method = delta_of_shift(shifted, epsilon)
@@ -137,8 +137,8 @@ def test_the_delta_of_a_direction_against_its_law(sigma, vector, epsilon):
 
 def test_the_law_of_one_counter_gives_the_same_delta():
     """The shortcut through the loss, against (P - e^epsilon·Q)+ itself."""
-    law = gaussian_law(2)
-    truth = stick(law, moved(law, 3), Fraction(math.exp(0.5)))
+    noise = gaussian_law(2)
+    truth = stick(noise, moved(noise, 3), Fraction(math.exp(0.5)))
     bound = exact(delta_of_shift(direction(2, (3,)), Fraction(1, 2))[0].upper())
     assert truth <= bound * (1 + Fraction(1, 10**12))
     assert bound <= truth * (1 + Fraction(1, 10**9))

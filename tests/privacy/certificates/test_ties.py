@@ -99,7 +99,7 @@ def test_no_mechanism_is_left_out():
             if m.certified_as:
                 assert f"{m.trust} {m.schedule} {m.certified_as}" in PLANS
                 claim = claim_of(plan, users=50 if m.trust == "shuffle" else None)
-                assert verifier.moves_of(claim.release)[claim.law.name] == claim.law.moves()
+                assert verifier.moves_of(claim.release)[claim.noise.name] == claim.noise.moves()
             else:
                 with pytest.raises(UnsupportedError):
                     claim_of(plan)
@@ -152,9 +152,9 @@ def edits(data):
 
     for name, value in data["release"].items():
         yield from (edited("release", name, value=other) for other in others(name, value))
-    for name, value in data["law"].items():
+    for name, value in data["noise"].items():
         if name != "name":
-            yield from (edited("law", name, value=other) for other in noises(value))
+            yield from (edited("noise", name, value=other) for other in noises(value))
     yield edited("moves", value=verifier.Entry(data).moved)
     both = copy.deepcopy(data)
     both["epsilon"], both["release"]["participations"] = "100", 4
@@ -186,8 +186,8 @@ def test_an_edited_certificate_is_refused_or_says_what_it_proves(made, name):
 @pytest.mark.parametrize("name", PLANS, ids=lambda name: name.replace(" ", "-"))
 def test_the_verifier_derives_the_moves_that_were_certified(made, name):
     data, plan, users = made(name)
-    law = claim_of(plan, users=users).law
-    assert verifier.Entry(data).moved == law.moves()
+    noise = claim_of(plan, users=users).noise
+    assert verifier.Entry(data).moved == noise.moves()
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 7])
@@ -208,7 +208,7 @@ def test_moves_at_every_shape(horizon, states, last_transitions):
         (Local(1, mechanism="split"), None),
     ):
         claim = claim_of(trust.calibrate(shape, **options), users=users)
-        assert verifier.moves_of(claim.release)[claim.law.name] == claim.law.moves()
+        assert verifier.moves_of(claim.release)[claim.noise.name] == claim.noise.moves()
 
 
 def test_a_certificate_of_one_plan_is_none_of_another(made):
@@ -256,12 +256,12 @@ def test_a_weaker_promise_is_refused_and_a_stronger_one_is_not(made):
         ("shuffle batch bits in jumps", {"users": 25}, "that of 25 honest users"),
         ("shuffle batch histogram", {"states": 2}, "lists of 1 kinds"),
         ("shuffle batch histogram in their limit", {"users": 50}, "null of the limit"),
-        ("central continual toeplitz", {"episodes": 6}, "law.length"),
+        ("central continual toeplitz", {"episodes": 6}, "noise.length"),
         ("central continual tree-gaussian", {"episodes": 9}, "Recomputed"),
-        ("central continual tree-gaussian", {"stationary": True}, "no noise of law"),
+        ("central continual tree-gaussian", {"stationary": True}, "no noise of kind"),
         ("central batch gaussian", {"horizon": 3}, "Recomputed"),
         ("central batch gaussian", {"participations": 2}, "participations to be 1"),
-        ("central layered tree-gaussian", {"public_losses": True}, "no noise of law"),
+        ("central layered tree-gaussian", {"public_losses": True}, "no noise of kind"),
         ("central layered tree-gaussian", {"widths": [1, 3, 1]}, "Recomputed"),
     ],
 )
@@ -289,4 +289,4 @@ def test_a_fraction_of_one_is_everybody_and_not_one_user(made, honest, words):
 def test_a_local_report_has_one_draw(made):
     data = made("local batch bounded")[0]
     with pytest.raises(verifier.Refused, match="that of 1 honest users"):
-        verifier.check(resealed(data | {"law": data["law"] | {"draws": 2}}))
+        verifier.check(resealed(data | {"noise": data["noise"] | {"draws": 2}}))

@@ -15,12 +15,12 @@ from helpers.certificates import recomputed, release, resealed
 
 pytestmark = pytest.mark.core
 HERE = Path(verify.__file__)
-LAWS = tuple(verify.LAWS)
+NOISES = tuple(verify.NOISES)
 
 BITS = {
     "format": "discreet-certificate/1",
     "release": release("shuffle batch", "bits", users=1),
-    "law": {"name": "binomial", "trials": 2571, "probability": "1/2"},
+    "noise": {"name": "binomial", "trials": 2571, "probability": "1/2"},
     "epsilon": "1",
     "delta": "1/1000000",
     "method": {"name": "connect-the-dots", "base": "2047/2048", "bits": 128, "cut": "1e-18"},
@@ -33,7 +33,7 @@ def small(**changes):
     return {
         "format": "discreet-certificate/1",
         "release": release(),
-        "law": {"name": "discrete-laplace", "scale": "36"},
+        "noise": {"name": "discrete-laplace", "scale": "36"},
         "epsilon": "1",
         "delta": "0",
         "method": {"name": "rational"},
@@ -46,27 +46,27 @@ def test_the_certificate_of_the_specification_holds():
     assert Fraction("9.97602e-7") < recomputed <= Fraction(BITS["bound"])
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_every_law_is_accepted(made, law):
-    assert verify.check(made[law]) <= Fraction(made[law]["bound"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_law_is_accepted(made, noise):
+    assert verify.check(made[noise]) <= Fraction(made[noise]["bound"])
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_an_edited_number_is_refused(made, law):
+@pytest.mark.parametrize("noise", NOISES)
+def test_an_edited_number_is_refused(made, noise):
     for part in ("epsilon", "delta", "bound"):
-        data = copy.deepcopy(made[law])
+        data = copy.deepcopy(made[noise])
         data[part] = str(Fraction(data[part]) + Fraction(1, 10**12))
         with pytest.raises(verify.Refused, match="edited"):
             verify.check(data)
-    data = copy.deepcopy(made[law])
-    data["law"]["note"] = "1"
+    data = copy.deepcopy(made[noise])
+    data["noise"]["note"] = "1"
     with pytest.raises(verify.Refused, match="edited"):
         verify.check(data)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
-    data = copy.deepcopy(made[law])
+@pytest.mark.parametrize("noise", NOISES)
+def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, noise):
+    data = copy.deepcopy(made[noise])
     halved = {
         "binomial": ("trials", 100),
         "poisson": ("mean", "25"),
@@ -77,38 +77,38 @@ def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
         "discrete-laplace": ("scale", "18"),
         "layered-gaussian": ("loss_sigma", "512"),
     }
-    name, value = halved.get(law, ("sigma", None))
-    data["law"][name] = value if value is not None else str(Fraction(data["law"]["sigma"]) / 2)
+    name, value = halved.get(noise, ("sigma", None))
+    data["noise"][name] = value if value is not None else str(Fraction(data["noise"]["sigma"]) / 2)
     with pytest.raises(verify.Refused, match="Recomputed"):
         verify.check(resealed(data))
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_more_moves_are_refused(made, law):
-    moves = copy.deepcopy(verify.Entry(made[law]).moved)
+@pytest.mark.parametrize("noise", NOISES)
+def test_more_moves_are_refused(made, noise):
+    moves = copy.deepcopy(verify.Entry(made[noise]).moved)
     if isinstance(moves, list):
         moves[0]["times"] *= 2
-    elif law == "histogram":
+    elif noise == "histogram":
         moves["times"][1] += 1
     else:
-        name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(law, "losses")
+        name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(noise, "losses")
         moves[name] *= 2
     with pytest.raises(verify.Refused, match="Recomputed"):
-        recomputed(made[law], moves)
+        recomputed(made[noise], moves)
 
 
 @pytest.mark.parametrize(
     ("part", "name", "value", "reason"),
     [
-        ("law", "trials", 100, "as lists of 2 kinds"),
-        ("law", "trials", [], "as lists of 2 kinds"),
-        ("law", "trials", [100], "as lists of 2 kinds"),
-        ("law", "trials", [100, 0], "law.trials from 1"),
-        ("law", "trials", [100, True], "honest users"),
-        ("law", "probability", ["1/2", "2/3"], "at most 1/2"),
-        ("law", "probability", ["1/2", "0"], "above 0"),
-        ("law", "probability", ["1/2", 0.5], "exact rational"),
-        ("law", "trials", [10**17, 10**17], "mean 1e9"),
+        ("noise", "trials", 100, "as lists of 2 kinds"),
+        ("noise", "trials", [], "as lists of 2 kinds"),
+        ("noise", "trials", [100], "as lists of 2 kinds"),
+        ("noise", "trials", [100, 0], "noise.trials from 1"),
+        ("noise", "trials", [100, True], "honest users"),
+        ("noise", "probability", ["1/2", "2/3"], "at most 1/2"),
+        ("noise", "probability", ["1/2", "0"], "above 0"),
+        ("noise", "probability", ["1/2", 0.5], "exact rational"),
+        ("noise", "trials", [10**17, 10**17], "mean 1e9"),
     ],
 )
 def test_malformed_classes_are_refused(made, part, name, value, reason):
@@ -133,13 +133,13 @@ def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
     ("changes", "message"),
     [
         ({"format": "discreet-certificate/2"}, "Unknown format"),
-        ({"law": {"name": "clusters"}}, "Unknown law 'clusters'"),
-        ({"law": {"name": ["x"]}}, "Unknown law"),
-        ({"law": 3}, "law.name is missing"),
-        ({"law": {"name": "discrete-laplace", "scale": "36", "more": "1"}}, "exactly the fields"),
-        ({"law": {"name": "discrete-laplace", "scale": 36}}, "rational number in a string"),
-        ({"law": {"name": "discrete-laplace", "scale": "0"}}, "law.scale > 0"),
-        ({"law": {"name": "discrete-laplace", "scale": "36/0"}}, "exact rational"),
+        ({"noise": {"name": "clusters"}}, "Unknown noise 'clusters'"),
+        ({"noise": {"name": ["x"]}}, "Unknown noise"),
+        ({"noise": 3}, "noise.name is missing"),
+        ({"noise": {"name": "discrete-laplace", "scale": "36", "more": "1"}}, "exactly the fields"),
+        ({"noise": {"name": "discrete-laplace", "scale": 36}}, "rational number in a string"),
+        ({"noise": {"name": "discrete-laplace", "scale": "0"}}, "noise.scale > 0"),
+        ({"noise": {"name": "discrete-laplace", "scale": "36/0"}}, "exact rational"),
         ({"method": {"name": "trust-me"}}, "Unknown method"),
         ({"moves": [{"shift": 1, "times": 35}]}, "Expected a certificate"),
         ({"about": {}}, "Expected a certificate"),
@@ -147,7 +147,10 @@ def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
         ({"release": None}, "release.trust is missing"),
         ({"release": release() | {"more": 1}}, "exactly the fields"),
         ({"release": release() | {"mechanism": "clusters"}}, "no release by 'clusters'"),
-        ({"release": release() | {"mechanism": "gaussian"}}, "no noise of law discrete-laplace"),
+        (
+            {"release": release() | {"mechanism": "gaussian"}},
+            "no noise of kind discrete-laplace",
+        ),
         ({"release": release() | {"mechanism": "bits"}}, "no release by 'bits'"),
         ({"release": release() | {"schedule": "continual"}}, "no release by 'laplace'"),
         ({"release": release(participations=2)}, "participations to be 1"),
@@ -177,8 +180,8 @@ def test_malformed_content_is_refused(changes, message):
         ("method", "bits", 1000, "from 32 to 256"),
         ("method", "cut", "0", "method.cut > 0"),
         ("method", "base", "1099511627775/1099511627776", "too fine|too few"),
-        ("law", "probability", "1", "0 < probability < 1"),
-        ("law", "trials", "2571", "honest users"),
+        ("noise", "probability", "1", "0 < probability < 1"),
+        ("noise", "trials", "2571", "honest users"),
     ],
 )
 def test_an_unusable_method_is_refused(part, name, value, message):
@@ -266,7 +269,7 @@ def test_products_are_rounded_up():
 
 
 LAYERED = {
-    "law": {"name": "layered-gaussian", "count_sigma": "20", "loss_sigma": "20000"},
+    "noise": {"name": "layered-gaussian", "count_sigma": "20", "loss_sigma": "20000"},
     "release": release("local layered continual", "gaussian", feedback="bandit", widths=[1] * 7),
     "method": {"name": "summed-counts", "bits": 128, "cut": "1e-18"},
 }
@@ -281,7 +284,7 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
         (
             {
                 "release": release(mechanism="gaussian"),
-                "law": {"name": "discrete-gaussian", "sigma": "1e-60"},
+                "noise": {"name": "discrete-gaussian", "sigma": "1e-60"},
                 "method": {"name": "sum"},
             },
             "1e-9",
@@ -289,28 +292,29 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
         (
             {
                 "release": release(mechanism="gaussian", **MANY),
-                "law": {"name": "discrete-gaussian", "sigma": "1e-9"},
+                "noise": {"name": "discrete-gaussian", "sigma": "1e-9"},
                 "method": {"name": "sum"},
             },
             "too little noise",
         ),
-        (LAYERED | {"law": LAYERED["law"] | {"loss_sigma": "1e-60"}}, "loss_sigma from"),
+        (LAYERED | {"noise": LAYERED["noise"] | {"loss_sigma": "1e-60"}}, "loss_sigma from"),
         (LAYERED | {"method": LAYERED["method"] | {"cut": "-1"}}, "cut > 0"),
         (
             {
-                "law": BITS["law"] | {"trials": 400, "probability": "1e-21"},
+                "noise": BITS["noise"] | {"trials": 400, "probability": "1e-21"},
                 "method": BITS["method"] | {"bits": 32},
                 "release": BITS["release"],
             },
             "bits are too few",
         ),
-        ({k: BITS[k] for k in ("law", "release")} | {"method": BITS["method"] | {"cut": "1e-999"}},
+        ({k: BITS[k] for k in ("noise", "release")} | {"method": BITS["method"] | {"cut":
+        "1e-999"}},
          "400 digits"),
-        ({"law": {"name": "randomized-response", "flip": LONG}, "release": FLIPS}, "100 digits"),
-        ({"law": {"name": "randomized-response", "flip": "1/3"}, "release": FLIPS}, "Recomputed"),
+        ({"noise": {"name": "randomized-response", "flip": LONG}, "release": FLIPS}, "100 digits"),
+        ({"noise": {"name": "randomized-response", "flip": "1/3"}, "release": FLIPS}, "Recomputed"),
         (
             {
-                "law": {"name": "piled-gaussian", "sigma": "1e8"},
+                "noise": {"name": "piled-gaussian", "sigma": "1e8"},
                 "release": release("local continual", "gaussian", stationary=True, **MANY),
                 "method": {"name": "all-directions", "small_norms": 0, "order": "2"},
             },
@@ -337,7 +341,7 @@ def test_what_cannot_be_computed_is_refused(monkeypatch, error):
         raise error
 
     monkeypatch.setitem(
-        verify.LAWS, "discrete-laplace", (fail, *verify.LAWS["discrete-laplace"][1:])
+        verify.NOISES, "discrete-laplace", (fail, *verify.NOISES["discrete-laplace"][1:])
     )
     with pytest.raises(verify.Refused, match=error.__name__):
         verify.check(small())

@@ -208,12 +208,12 @@ def test_powers_of_the_grid_are_enclosed(first, last):
         assert low <= GRID**i * SCALE <= high <= low + 40
 
 
-# --- laws ----------------------------------------------------------------------------------------
+# --- noise of many values ------------------------------------------------------------------------
 
 
-def covers(law, truth, *, waste=Fraction(1, 10**9)):
+def covers(noise, truth, *, waste=Fraction(1, 10**9)):
     """Every probability is bounded from above, and what is not listed as well."""
-    first, masses, rest = law
+    first, masses, rest = noise
     listed = {first + i: Fraction(m, SCALE) for i, m in enumerate(masses)}
     assert all(truth.get(x, 0) <= mass for x, mass in listed.items())
     assert sum(listed.values()) <= 1 + waste
@@ -226,8 +226,8 @@ def covers(law, truth, *, waste=Fraction(1, 10**9)):
     ("trials", "probability"), [(1, "1/2"), (30, "1/2"), (60, "1/7"), (60, "9/10"), (5, "99/100")]
 )
 def test_binomials_are_bounded(trials, probability, cut):
-    law = verify.binomial(trials, Fraction(probability), BITS, Fraction(cut))
-    covers(law, curves.binomial_law(trials, Fraction(probability)), waste=Fraction(1, 100))
+    noise = verify.binomial(trials, Fraction(probability), BITS, Fraction(cut))
+    covers(noise, curves.binomial_law(trials, Fraction(probability)), waste=Fraction(1, 100))
 
 
 def test_a_coarse_cut_is_counted():
@@ -245,8 +245,8 @@ def test_tails_that_do_not_fall_are_refused():
 @pytest.mark.parametrize("sigma", ["1/2", "1", "9/4"])
 @pytest.mark.parametrize("cut", ["1e-20", "1e-3"])
 def test_discrete_gaussians_are_bounded(sigma, cut):
-    law = verify.gaussian_masses(Fraction(sigma) ** 2, BITS, Fraction(cut))
-    covers(law, curves.gaussian_law(Fraction(sigma)), waste=Fraction(1, 100))
+    noise = verify.gaussian_masses(Fraction(sigma) ** 2, BITS, Fraction(cut))
+    covers(noise, curves.gaussian_law(Fraction(sigma)), waste=Fraction(1, 100))
 
 
 @given(st.integers(1, 1000), st.integers(1, 50), st.integers(51, 100))
@@ -283,11 +283,11 @@ def dotted(first, second, base=GRID):
 
 @given(WEIGHTS, st.integers(-2, 2).filter(bool))
 def test_values_of_infinite_loss_are_lost(weights, shift):
-    law = curves.table_law(weights)
-    there = curves.moved(law, shift)
-    finite, lost = verify.atoms(law_of(law), ratios(law, there))
-    assert len(finite) == sum(x in there for x in law)
-    unseen = sum(p for x, p in law.items() if x not in there)
+    noise = curves.table_law(weights)
+    there = curves.moved(noise, shift)
+    finite, lost = verify.atoms(law_of(noise), ratios(noise, there))
+    assert len(finite) == sum(x in there for x in noise)
+    unseen = sum(p for x, p in noise.items() if x not in there)
     assert unseen <= Fraction(lost, SCALE) <= unseen + Fraction(10, SCALE)
 
 
@@ -317,13 +317,13 @@ def test_no_delta_falls_below_the_truth(weights, random, quarter):
 @settings(max_examples=15)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=4), st.integers(2, 3), st.integers(0, 6))
 def test_no_composed_delta_falls_below_the_truth(weights, times, half):
-    law = curves.table_law(weights)
+    noise = curves.table_law(weights)
     epsilon = Fraction(half, 2)
-    many = verify.repeat(dotted(law, curves.moved(law, 1)), times, BITS, 0)
+    many = verify.repeat(dotted(noise, curves.moved(noise, 1)), times, BITS, 0)
     # What one move has lost is lost whenever it happens: the rest of the masses says how often.
     missing = SCALE - sum(many[1])
     found = verify.hockey_stick(many, epsilon, GRID, BITS)
-    truth = curves.delta_of_moves(law, [1] * times, float(epsilon))
+    truth = curves.delta_of_moves(noise, [1] * times, float(epsilon))
     assert Fraction(found, SCALE) >= truth - Fraction(1, 10**15)
     assert missing <= many[2] * times
 
@@ -356,17 +356,17 @@ def test_delta_of_masses_on_the_grid(epsilon):
     assert truth <= Fraction(above, SCALE) <= truth + Fraction(1, 10**14)
 
 
-# --- Gaussian laws -------------------------------------------------------------------------------
+# --- Gaussian noise ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", ["0", "1/2", "2"])
 @pytest.mark.parametrize(("step", "norm"), [(1, 1), (1, 2), (2, 1), (3, 2)])
 def test_directions_of_gaussian_noise_against_their_laws(step, norm, epsilon):
     sigma, epsilon = Fraction(3, 2), Fraction(epsilon)
-    law = curves.sum_law(curves.gaussian_law(sigma, digits=30), norm)
+    noise = curves.distribution_of_sum(curves.gaussian_law(sigma, digits=30), norm)
     truth = sum(
         p * -Fraction(math.expm1(float(epsilon) - loss))
-        for u, p in law.items()
+        for u, p in noise.items()
         if (loss := float((step**2 * norm - 2 * step * u) / (2 * sigma**2))) > epsilon
     )
     found = verify.shifted_delta(sigma**2, norm, step, norm, epsilon, True)
@@ -400,8 +400,8 @@ def test_concentrated_privacy_bounds_gaussian_noise(order):
     """zCDP of rho = 1/(2 sigma²) is no better than the truth."""
     sigma, epsilon = Fraction(2), Fraction(1)
     bound = verify.concentrated(1 / (2 * sigma**2), epsilon, Fraction(order))
-    law = curves.gaussian_law(sigma)
-    assert bound >= curves.stick(law, curves.moved(law, 1), curves.growth_of(1))
+    noise = curves.gaussian_law(sigma)
+    assert bound >= curves.stick(noise, curves.moved(noise, 1), curves.growth_of(1))
 
 
 def test_orders_of_divergences():
@@ -452,7 +452,7 @@ def test_unknown_things_are_quoted_in_one_short_line():
 LAPLACE = {
     "format": "discreet-certificate/1",
     "release": release(),
-    "law": {"name": "discrete-laplace", "scale": "73/2"},
+    "noise": {"name": "discrete-laplace", "scale": "73/2"},
     "epsilon": "1",
     "delta": "0",
     "method": {"name": "rational"},
@@ -462,7 +462,7 @@ LAPLACE = {
 
 def test_what_is_proven_in_exact_numbers_and_for_a_person():
     found = verify.proven(LAPLACE, verify.check(LAPLACE))
-    assert found["law"] == {"name": "discrete-laplace", "scale": "73/2"}
+    assert found["noise"] == {"name": "discrete-laplace", "scale": "73/2"}
     assert (found["epsilon"], found["delta"], found["recomputed"]) == ("1", "0", 0.0)
     assert found["release"] == release()
     lines = verify.report(json.loads(json.dumps(found)))
@@ -482,7 +482,7 @@ def test_long_tables_are_reported_by_their_digest():
 def test_coefficients_are_named():
     data = {
         "format": "discreet-certificate/1",
-        "law": {
+        "noise": {
             "name": "gaussian-grid",
             "sigma": str(26 * 2**24),
             "length": 100,
@@ -496,13 +496,13 @@ def test_coefficients_are_named():
         "bound": "1/1000000",
     }
     found = verify.proven(data, verify.check(data))
-    assert found["law"]["coefficients"] == "0" * 64
+    assert found["noise"]["coefficients"] == "0" * 64
     assert "coefficients of a square root" in found["not_covered"][1]
     assert "  one user moves squares 36, cells 36" in verify.report(found)
     with pytest.raises(verify.Refused, match="the release's episodes"):
-        verify.check(data | {"law": data["law"] | {"length": 99}})
+        verify.check(data | {"noise": data["noise"] | {"length": 99}})
     with pytest.raises(verify.Refused, match="SHA-256"):
-        verify.check(data | {"law": data["law"] | {"coefficients": "0" * 63 + "G"}})
+        verify.check(data | {"noise": data["noise"] | {"coefficients": "0" * 63 + "G"}})
 
 
 @pytest.mark.parametrize("units", [36, 37])

@@ -1,9 +1,9 @@
 """The delta of Gaussian noise in as many digits as it takes, bounded from above.
 
 With r = L2/sigma, x = epsilon/r - r/2 and y = epsilon/r + r/2, Theorem 8 of Balle and Wang (2018)
-reads delta = Q(x) - e^epsilon·Q(y), with Q the upper tail of the normal law. Because y² - x² =
-2·epsilon, e^epsilon times the density at y is the density at x, so that delta = density(x)·(M(x) -
-M(y)), where M = Q/density is the ratio of Mills. For small r both terms agree in all but their last
+reads delta = Q(x) - e^epsilon·Q(y), with Q the normal upper tail. Because y² - x² = 2·epsilon,
+e^epsilon times the density at y is the density at x, so that delta = density(x)·(M(x) - M(y)),
+where M = Q/density is the ratio of Mills. For small r both terms agree in all but their last
 digits, and doubles lose them (4% of delta at epsilon = 2e-11). Here r decides how many digits are
 carried.
 
@@ -117,8 +117,8 @@ def in_doubles(value: Decimal) -> float:
 # deviation sigma on statistics of L2 sensitivity D is (epsilon, delta)-DP exactly when Phi(D/(2
 # sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·sigma/D) <= delta.
 #
-# Parameters of pure mechanisms are doubles that keep the promise as exact rational numbers, not up
-# to a safety factor: `laplace_scale` and `flip_probability`.
+# Parameters of pure mechanisms are doubles that keep the guarantee as exact rational numbers, not
+# up to a safety factor: `laplace_scale` and `flip_probability`.
 
 
 _SMALL_RATIO = 0.05
@@ -129,7 +129,7 @@ def gaussian_delta(sigma: float, l2: float, epsilon: float) -> float:
     """The delta of Gaussian noise at a given epsilon (exact, Balle and Wang 2018).
 
     Wide noise has a delta that is the small difference of two larger numbers: there it is
-    computed in more digits (`tails`) and rounded up.
+    computed in more digits (`gaussian_delta_above`) and rounded up.
 
     >>> gaussian_delta(25.348, 6.0, 1.0) <= 1.0001e-6
     True
@@ -179,8 +179,8 @@ _DELIVERED = 1 - Decimal("1e-11")
 def gaussian_sigma(l2: float, epsilon: float, delta: float) -> float:
     """The smallest Gaussian noise that delivers (epsilon, delta) at this L2 sensitivity.
 
-    A root in doubles, raised until the bound of `tails` proves that the double returned keeps the
-    promise.
+    A root in doubles, raised until `gaussian_delta_above` proves that the double returned keeps the
+    guarantee.
 
     >>> round(gaussian_sigma(6.0, 1.0, 1e-6), 2)
     25.35
@@ -197,7 +197,7 @@ def gaussian_sigma(l2: float, epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    # It may stop a hair on the wrong side; the last factor keeps the promise true.
+    # It may stop a hair on the wrong side; the last factor keeps the guarantee true.
     sigma = l2 * math.exp(bracketed_root(excess, low, high, xtol=1e-13)) * (1 + 1e-10)
     step, most = 1e-12, Decimal(delta) * _DELIVERED
     while _delta_above(sigma, l2, epsilon) > most:
@@ -223,14 +223,14 @@ def laplace_scale(l1: float, epsilon: float) -> float:
     (36.0, True)
     """
     _validate.positive(l1=l1, epsilon=epsilon)
-    promised = min(_validate.exact(epsilon), Fraction(float(epsilon)))
+    wanted = min(_validate.exact(epsilon), Fraction(float(epsilon)))
     scale = float(l1 / epsilon)
     if scale > _LARGEST_LAPLACE:
         raise CalibrationError(
             f"Noise of scale {scale:.3g} for epsilon={float(epsilon)!r} would leave the integers "
             f"that double precision holds exactly; ask for a larger epsilon."
         )
-    while Fraction(scale) * promised < Fraction(l1):
+    while Fraction(scale) * wanted < Fraction(l1):
         scale = math.nextafter(scale, math.inf)
     return scale
 
@@ -245,9 +245,9 @@ _FRACTION_BITS = 256
 def flip_probability(epsilon: float, bits: int = 1) -> float:
     """The least double q with (1-q)/q <= e^(epsilon/bits): what randomised response flips with.
 
-    Proof that the double keeps the promise: `_exp_below` returns a rational E <= e^(epsilon/bits),
-    and q is raised, compared as an exact rational, until q >= 1/(E + 1); then (1-q)/q <= E. That
-    q < 1/2 is checked as well, so reports can always be debiased.
+    Proof that the double keeps the guarantee: `_exp_below` returns a rational E <=
+    e^(epsilon/bits), and q is raised, compared as an exact rational, until q >= 1/(E + 1); then
+    (1-q)/q <= E. That q < 1/2 is checked as well, so reports can always be debiased.
 
     Args:
         epsilon: of all bits together.
@@ -264,14 +264,14 @@ def flip_probability(epsilon: float, bits: int = 1) -> float:
     """
     _validate.positive(epsilon=epsilon)
     _validate.count(bits=bits)
-    promised = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits
-    if promised < _LEAST_BIT:
+    wanted = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits
+    if wanted < _LEAST_BIT:
         raise CalibrationError(
             f"Expected epsilon >= {rounded_up(_LEAST_BIT * bits, 3)} (1e-12 for each of {bits} "
             f"bits), got epsilon={epsilon!r}: a flip probability that close to 1/2 is no double; "
             f"use a larger epsilon or mechanism='laplace'."
         )
-    least = 1 / (_exp_below(min(promised, Fraction(_LARGEST_BIT))) + 1)
+    least = 1 / (_exp_below(min(wanted, Fraction(_LARGEST_BIT))) + 1)
     q = float(least)
     while Fraction(q) < least:
         q = math.nextafter(q, 1.0)

@@ -1,6 +1,6 @@
 """How many users are counted on, and how much noise all of them must bring so that these suffice.
 
-The standard library alone: plans ask, and so do devices and the shuffler of a service.
+The standard library alone: mechanisms ask, and so do devices and the shuffler of a service.
 """
 
 import math
@@ -64,9 +64,10 @@ def mean_of_all(mean: Fraction, honest: float | Fraction, users: int) -> Fractio
 # view of more.
 #
 # **A pile of two** is clear as well: a move by 2 of one counter covers moves by 1 of two counters.
-# Add fresh noise to the one: it has the law of the sum of the two, and the sum is sufficient for a
-# common shift of two discrete Gaussians, so both can be drawn from it without knowing the shift. An
-# odd number of single units leaves one of the 2·cells units unspent: spend it.
+# Add fresh noise to the one: it is then distributed as the sum of the two, and the sum is
+# sufficient for a common shift of two discrete Gaussians, so both can be drawn from it without
+# knowing the shift. An odd number of single units leaves one of the 2·cells units unspent: spend
+# it.
 #
 # **Theorem.** Let s = pile > 2 and let v be any other move: |v_i| <= s, sum |v_i| <= n, not all
 # entries 0 or ±s. Then |v|² <= N = cells·s² - 2(s - 1). Let the noise be discrete Gaussian of

@@ -1,4 +1,4 @@
-"""Which epsilons and deltas can be promised at all; loads nothing heavy."""
+"""Which epsilons and deltas can be guaranteed at all; loads nothing heavy."""
 
 import math
 from collections.abc import Callable

@@ -88,11 +88,10 @@ def _module() -> ModuleType:
 #
 # Routes differ in what they say about the true epsilon, and each carries a label for it:
 #
-# * *exact*: equal to it, up to the rounding of doubles. The promise is tested against the
-# **largest**
-#   of these.
+# * *exact*: equal to it, up to the rounding of doubles. The guarantee is tested against the
+#   **largest** of these.
 # * *pessimistic*: never below it and close to it (losses moved up to a grid). Where no route is
-#   exact, the promise is tested against the least of these: every one of them is above the truth.
+#   exact, the guarantee is tested against the least of these: every one of them is above the truth.
 # * *approximate*: within a known error of it on either side (a limit theorem). It can contradict,
 #   never vouch.
 # * *bound*: above it, perhaps far (Rényi divergences, concentrated and pure differential privacy).
@@ -139,15 +138,15 @@ def cross_check(
     Args:
         routes: accountings of the same release at the same delta.
         tolerance: how far routes that are no bounds may differ, relatively.
-        at_most: the epsilon that was promised.
+        at_most: the epsilon that was asked for.
 
     Raises:
-        CalibrationError: if routes disagree or the promise is broken; it lists all of them.
+        CalibrationError: if routes disagree or the guarantee is broken; it lists all of them.
 
     >>> cross_check([Route("a", 1.0), Route("b", 1.009)], at_most=1.0)
     Traceback (most recent call last):
     ...
-    discreet.errors.CalibrationError: The promised epsilon 1 is not delivered: a 1, b 1.009.
+    discreet.errors.CalibrationError: The epsilon 1 asked for is not delivered: a 1, b 1.009.
     """
     listing = ", ".join(map(str, routes))
     least = [r.epsilon - r.error for r in routes if not r.bound]
@@ -156,7 +155,7 @@ def cross_check(
     above = [r.epsilon for r in routes if not r.bound and r.kind == "pessimistic"]
     if not exact and not above:
         raise CalibrationError(
-            "Expected at least one exact accounting, got none that can vouch for a promise."
+            "Expected at least one exact accounting, got none that can vouch for a guarantee."
         )
     if any(map(math.isnan, most)) or not max(least) <= min(most) * (1 + tolerance) + 1e-6:
         raise CalibrationError(f"Independent accountings disagree, so none is reported: {listing}.")
@@ -166,8 +165,8 @@ def cross_check(
         raise CalibrationError(f"A pessimistic route lies below the exact epsilon: {listing}.")
     found = max(exact) if exact else min(above)
     if not found <= at_most * (1 + _ROUNDING) + _ROOT:
-        promised = rounded_down(at_most, 10)
-        raise CalibrationError(f"The promised epsilon {promised} is not delivered: {listing}.")
+        asked = rounded_down(at_most, 10)
+        raise CalibrationError(f"The epsilon {asked} asked for is not delivered: {listing}.")
     return found
 
 

@@ -2,18 +2,19 @@
 
 A user's noise bits for one counter need not be independent: after the shuffler only their sum over
 all users is seen, so each user may send *any* number X of ones among a constant number 2t of bits.
-The noise is then the sum of n independent copies of X, and a law that splits into n equal parts for
-every n (an infinitely divisible one) can be had at every batch size.
+The noise is then the sum of n independent copies of X, and a distribution that splits into n equal
+parts for every n (an infinitely divisible one) can be had at every batch size.
 
 Independent bits cannot do what this can. At large epsilon the edge of their support decides: nobody
 draws a one with probability (1-p)^(nm), and a counter that is there cannot have fallen, an infinite
 loss. All of it must fit into delta, which takes a variance of about log(moves/delta) however large
 epsilon is (std 3.9 for 6 moves and delta = 1e-6). X that is as often t+k as t-k has no such edge.
 
-**The law.** X - t is a difference of two negative binomials of shape alpha/n, cut to -t .. t. The
-sum over users is, but for the cut, the difference of two negative binomials of shape alpha: for
-alpha = 1 discrete Laplace noise, for large alpha the difference of two Poisson variables (Skellam),
-close to Gaussian noise with heavier tails, which helps; in between it is better than both.
+**The distribution.** X - t is a difference of two negative binomials of shape alpha/n, cut to
+-t .. t. The sum over users is, but for the cut, the difference of two negative binomials of shape
+alpha: for alpha = 1 discrete Laplace noise, for large alpha the difference of two Poisson variables
+(Skellam), close to Gaussian noise with heavier tails, which helps; in between it is better than
+both.
 
 **Exactness.** X is drawn from integer weights, and delta is computed for exactly these weights: the
 n-fold convolution by repeated squaring of positive numbers (no transform, so the tails are accurate
@@ -138,7 +139,7 @@ def _cut(masses: FloatArray, window: int) -> FloatArray:
 
 
 def central_std(moves: int, epsilon: float, delta: float) -> float:
-    """The least of the two central laws: what shuffle noise is held against."""
+    """The least of the two central mechanisms: what shuffle noise is held against."""
     gaussian = gaussian_variance(gaussian_sigma(math.sqrt(moves), epsilon, delta))
     try:
         laplace = laplace_variance(laplace_scale(moves, epsilon))
@@ -178,7 +179,7 @@ def least_variance(
     delta: float,
     most: float = math.inf,
 ) -> float:
-    """The least nominal variance (to 0.1%) that keeps the promise; the answer has been checked."""
+    """The least nominal variance (to 0.1%) that keeps the guarantee; the answer was checked."""
 
     def holds(variance: float) -> bool:
         weights = jump_weights(shape, variance, users, reach)
@@ -199,7 +200,7 @@ def least_variance(
 def jumps_deliver(
     weights: Weights, users: int, ups: int, downs: int, epsilon: float, delta: float
 ) -> bool:
-    """Whether ``users`` users with these weights keep the promise."""
+    """Whether ``users`` users with these weights keep the guarantee."""
     tail = min(1e-20, 1e-9 * delta)
     return delta_of_moves(jumps_pmf(weights, users, tail), ups, downs, epsilon) <= delta
 
@@ -223,7 +224,7 @@ def discrete_gaussian_sigma(
     holds.
 
     Starts at the analytic Gaussian (Balle and Wang 2018) and rises, by a few parts in 10,000, until
-    the exact composition of the discrete noise keeps the promise.
+    the exact composition of the discrete noise keeps the guarantee.
 
     >>> round(discrete_gaussian_sigma(36, 1.0, 1e-6), 2)
     25.35
@@ -306,8 +307,8 @@ class NoiseBits:
 def noise_bits(users: int, ups: int, downs: int, epsilon: float, delta: float) -> NoiseBits:
     """What each of ``users`` honest users must add so that their noise together suffices.
 
-    Independent bits, unless they carry more than 3% more noise than the best central law; then
-    `jumps`, if these are better. Both are checked exactly for this number of users.
+    Independent bits, unless they carry more than 3% more noise than the best central mechanism;
+    then jumps, if these are better. Both are checked exactly for this number of users.
 
     >>> noise_bits(20_000, 18, 18, 1.0, 1e-6).bits, noise_bits(20_000, 6, 6, 10.0, 1e-6).bits
     (1, 6)
@@ -323,7 +324,7 @@ def noise_bits(users: int, ups: int, downs: int, epsilon: float, delta: float) -
 def _jumping_bits(
     users: int, ups: int, downs: int, epsilon: float, delta: float
 ) -> NoiseBits | None:
-    """Bits that come in jumps: small batches reach further than large ones with the same law."""
+    """Bits that come in jumps: small batches reach further than large ones."""
     shape, variance, least = jump_design(ups, downs, epsilon, delta)
     found: list[NoiseBits] = []
     for reach in (r for r in REACHES if r >= least):

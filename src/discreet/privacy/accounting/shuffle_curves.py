@@ -105,19 +105,19 @@ def coins_curve(ratios: FloatArray, first: int, masses: FloatArray) -> FloatArra
 # **The pair.** In one group the analyser sees a histogram over D cells and ``dummy``: the users'
 # data cells and T noise messages of honest users, each of which falls into a given cell with
 # probability p (and dishonest users' messages, a fixed histogram that is subtracted). Replacing a
-# user moves one unit from cell a to cell b. The multinomial law of the noise gives P(y)/Q(y) =
-# y_a/y_b, so (y_a, y_b) tells everything, and with Y trinomial(T + 1, p, p) or, in the limit of
-# many rare messages of mean T·p, with independent Poisson Y of mean m, and x = e^epsilon,
+# user moves one unit from cell a to cell b. The multinomial probabilities of the noise give
+# P(y)/Q(y) = y_a/y_b, so (y_a, y_b) tells everything, and with Y trinomial(T + 1, p, p) or, in the
+# limit of many rare messages of mean T·p, with independent Poisson Y of mean m, and x = e^epsilon,
 #
 #     delta(epsilon) = E (Y_a - x·Y_b)+ / E Y_a.                                              (1)
 #
 # Proof: P(y) = P(N = y - e_a) and y_a·P(Y = y) = (T + 1)·p·P(N = y - e_a), the same for b; so P -
 # x·Q = (y_a - x·y_b)·P(Y = y)/E Y_a. The limit is the same computation with Poisson weights. []
 #
-# **Coins.** M = N_a + N_b has the same law in both worlds and is visible; given M, N_a counts heads
-# among M fair coins. So delta = E f(M), where f(m) is the delta of 1 + heads against heads among m
-# coins. A further coin is post-processing: f falls. By how much is exact: the difference P - x·Q
-# over heads obeys u_(m+1)(k) = (u_m(k) + u_m(k-1))/2 and changes its sign once, whence
+# **Coins.** M = N_a + N_b is distributed alike in both worlds and visible; given M, N_a counts
+# heads among M fair coins. So delta = E f(M), where f(m) is the delta of 1 + heads against heads
+# among m coins. A further coin is post-processing: f falls. By how much is exact: the difference P
+# - x·Q over heads obeys u_(m+1)(k) = (u_m(k) + u_m(k-1))/2 and changes its sign once, whence
 #
 #     f(m) - f(m+1) = min(|u_m(k)|, |u_m(k-1)|)/2 at the change of sign.                       (2)
 #
@@ -214,10 +214,10 @@ def batch_epsilon(parts: Sequence[Trials], delta: float) -> float:
     return _least_epsilon([(_finite(part, limit), part.times) for part in parts], delta)
 
 
-def class_delta(part: Trials, epsilon: float) -> float:
+def group_delta(part: Trials, epsilon: float) -> float:
     """Delta of one group of a batch at epsilon >= 0, without a grid.
 
-    >>> round(class_delta(Trials(trials=2, probability=Fraction(1, 4)), 0.0), 9)  # E f(M), f(2)=1/2
+    >>> round(group_delta(Trials(trials=2, probability=Fraction(1, 4)), 0.0), 9)  # E f(M), f(2)=1/2
     0.625
     """
     _validate.real(epsilon=epsilon)
@@ -267,7 +267,7 @@ def check_means(parts: Sequence[Trials], mean: Fraction) -> None:
         if part.mean < mean:
             raise CalibrationError(
                 f"Expected noise of mean {float(mean):.6g} on every cell, got "
-                f"{float(part.mean):.6g}: the groups of this batch are not those of its plan."
+                f"{float(part.mean):.6g}: the groups of this batch are not those of its mechanism."
             )
 
 
@@ -364,7 +364,7 @@ def _finite(part: Trials, limit: _Curve) -> _Curve:
 
 
 def _coins(part: Trials) -> NoisePmf:
-    """The law of N_a + N_b."""
+    """The distribution of N_a + N_b."""
     both = 2 * part.probability
     if both >= 1:  # two cells and no dummy: every message falls into one of them
         return NoisePmf(part.trials, np.zeros(1))

@@ -1,4 +1,4 @@
-"""The promise, tested: exact privacy of the real code path, attacks on it, conformance checks."""
+"""The guarantee, tested: exact privacy of the real code path, attacks on it, conformance checks."""
 
 from discreet._lazy import attach as _attach
 

@@ -1,9 +1,9 @@
 """Exact privacy of additive mechanisms, from how their draws enter what is published.
 
 Everything a release publishes is ``o = d + B·z``, where d depends on data and z are independent
-draws whose laws are known. `probe` reads B, the laws and the moves ``D = d' - d`` of neighbours
-off the real code. An attacker who sees all of o can tell the neighbours apart exactly as well as by
-looking at ``z`` against ``z + c`` for some c with B·c = D:
+draws of known distributions. `probe` reads B, the distributions and the moves ``D = d' - d`` of
+neighbours off the real code. An attacker who sees all of o can tell the neighbours apart exactly as
+well as by looking at ``z`` against ``z + c`` for some c with B·c = D:
 
 * no such c: some combination of outputs carries no noise at all (shared noise): epsilon = inf;
 * B invertible with an integer c (one-shot releases, trees): compose the shifts c exactly;
@@ -36,9 +36,9 @@ import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing.losses import exact_curve, gaussian_delta, gaussian_epsilon
+from discreet.privacy.auditing.losses import View, exact_curve, gaussian_delta, gaussian_epsilon
 from discreet.privacy.auditing.paths import Path, Run
-from discreet.privacy.auditing.probes import Law, PresetSampler
+from discreet.privacy.auditing.probes import Noise, PresetSampler
 
 DEPENDS = "The noise of this release depends on the data it hides."
 _SAME = 1e-6
@@ -55,46 +55,39 @@ _GRID = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
-class Additive:
+class Additive(View):
     """A mechanism seen as ``o = d + B·z`` with all moves D of one user."""
 
-    laws: tuple[Law, ...]
+    noises: tuple[Noise, ...]
     response: FloatArray
     moves: tuple[FloatArray, ...]
     places: tuple[int, ...] = ()
-    """Which draw of the code each law is (bits that come in one sum are one law)."""
-
-    def epsilon(self, delta: float) -> float:
-        """The exact epsilon at ``delta``, over all neighbours."""
-        return self.curve(1.0, delta)[0]
-
-    def delta(self, epsilon: float) -> float:
-        """The exact delta at ``epsilon``, over all neighbours."""
-        return self.curve(epsilon, 0.0)[1]
+    """Which draw of the code each noise is (bits that come in one sum are one)."""
 
     def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """Both: the exact epsilon at ``delta`` and the exact delta at ``epsilon``."""
         points = [self._point(index, epsilon, delta) for index in self._distinct]
         return max(found for found, _ in points), max(lost for _, lost in points)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the noise of all outputs."""
-        means = self.response @ np.array([law.mean for law in self.laws])
-        return means, np.sqrt(self.response**2 @ np.array([law.variance for law in self.laws]))
+        means = self.response @ np.array([noise.mean for noise in self.noises])
+        return means, np.sqrt(
+            self.response**2 @ np.array([noise.variance for noise in self.noises])
+        )
 
     @functools.cached_property
     def _both_ways(self) -> FloatArray:
         """All moves as columns; with noise that is not symmetric also their opposites."""
         moves = np.array(self.moves).T
-        symmetric = all(law.symmetric for law in self.laws)
+        symmetric = all(noise.symmetric for noise in self.noises)
         return moves if symmetric else np.hstack([moves, -moves])
 
     @functools.cached_property
     def _distinct(self) -> list[int]:
         """Moves that no other one covers.
 
-        A move is covered where another one hides the same shifts in the same laws and more besides:
-        whoever tells the former apart can tell the latter, by looking away.
+        A move is covered where another one hides the same shifts in the same noise and more
+        besides: whoever tells the former apart can tell the latter, by looking away.
         """
         known = {index: self._counted(index) for index in range(self._both_ways.shape[1])}
         kept: list[int] = []
@@ -116,7 +109,7 @@ class Additive:
         counted = self._counted(index)
         if counted is not None:
             return _composed(frozenset(counted.items()), epsilon, delta)
-        if all(law.kind == "gaussian" for law in self.laws):
+        if all(noise.kind == "gaussian" for noise in self.noises):
             mu = float(np.linalg.norm(shifts / self._deviations))
             return gaussian_epsilon(mu, delta), gaussian_delta(mu, epsilon)
         found = self._least_absolute(index)
@@ -126,13 +119,13 @@ class Additive:
     @property
     def _deviations(self) -> FloatArray:
         """What shifts are measured against: any positive numbers where draws are exact."""
-        return np.array([law.scale * math.sqrt(law.copies) for law in self.laws])
+        return np.array([noise.scale * math.sqrt(noise.copies) for noise in self.noises])
 
     @functools.cached_property
     def _shifts(self) -> list[FloatArray | None]:
         """For every move the shortest c with B·c = D, or None."""
         moves, scale = self._both_ways, self._deviations
-        shifts = np.zeros((len(self.laws), moves.shape[1]))
+        shifts = np.zeros((len(self.noises), moves.shape[1]))
         for outputs, draws in self._parts:
             scaled, *_ = np.linalg.lstsq(
                 self.response[np.ix_(outputs, draws)] * scale[draws], moves[outputs], rcond=1e-12
@@ -165,7 +158,7 @@ class Additive:
         Of bounded noise several may be summed; then the shortest c will do, as a bound.
         """
         shifts = self._shifts[index]
-        bounded = all(law.kind == "table" for law in self.laws)
+        bounded = all(noise.kind == "table" for noise in self.noises)
         if shifts is None or not (bounded or self.one_to_one):
             return None
         whole = np.rint(shifts)
@@ -181,20 +174,20 @@ class Additive:
             for outputs, draws in self._parts
         )
 
-    def _counted(self, index: int) -> Counter[tuple[Law, int]] | None:
-        """How often each law hides each shift."""
-        whole = self.integer_shifts(index) if all(law.exact for law in self.laws) else None
+    def _counted(self, index: int) -> Counter[tuple[Noise, int]] | None:
+        """How often each noise hides each shift."""
+        whole = self.integer_shifts(index) if all(noise.exact for noise in self.noises) else None
         if whole is None:
             return None
-        hidden = ((self.laws[i], int(whole[i])) for i in np.flatnonzero(whole))
-        return Counter((law, abs(shift) if law.symmetric else shift) for law, shift in hidden)
+        hidden = ((self.noises[i], int(whole[i])) for i in np.flatnonzero(whole))
+        return Counter((noise, abs(shift) if noise.symmetric else shift) for noise, shift in hidden)
 
     def _least_absolute(self, index: int) -> float:
         from scipy.optimize import linprog
 
-        if any(law.kind != "laplace" for law in self.laws):
+        if any(noise.kind != "laplace" for noise in self.noises):
             raise UnsupportedError("Only Laplace and Gaussian noise can be audited in mixtures.")
-        prices = np.array([1 / law.scale for law in self.laws])
+        prices = np.array([1 / noise.scale for noise in self.noises])
         found = linprog(
             np.r_[prices, prices],
             A_eq=np.hstack([self.response, -self.response]),
@@ -205,10 +198,10 @@ class Additive:
 
 @functools.lru_cache(maxsize=512)
 def _composed(
-    counted: frozenset[tuple[tuple[Law, int], int]], epsilon: float, delta: float
+    counted: frozenset[tuple[tuple[Noise, int], int]], epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Laws, the shifts that they hide, and how often: the same on many paths."""
-    views = [(law.pair(shift), times) for (law, shift), times in counted]
+    """Noises, the shifts that they hide, and how often: the same on many paths."""
+    views = [(noise.pair(shift), times) for (noise, shift), times in counted]
     return exact_curve(views, epsilon, delta)
 
 
@@ -229,10 +222,10 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
     """
     still = PresetSampler.still(secure=secure)
     base = path.base(still)
-    laws = tuple(still.laws)
-    if any(law.kind == "scatter" for law in laws):
+    noises = tuple(still.noises)
+    if any(noise.kind == "scatter" for noise in noises):
         raise UnsupportedError("Cells that share their noise are no counters with noise added.")
-    if _bent(path.base, laws, base, secure):
+    if _bent(path.base, noises, base, secure):
         raise UnsupportedError(DEPENDS)
     moves = []
     for run in path.neighbours.values():
@@ -240,20 +233,20 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
         there = run(sampler)
         if there.shape != base.shape:
             raise UnsupportedError("The size of what is published depends on the data.")
-        if tuple(sampler.laws) != laws:
+        if tuple(sampler.noises) != noises:
             raise UnsupportedError(DEPENDS)
         moves.append(there - base)
-    for response in _candidates(path.base, laws, base, secure, hint):
-        if _predicts(path, laws, base, response, moves, secure):
-            kept, places = _merged(laws, response)
+    for response in _candidates(path.base, noises, base, secure, hint):
+        if _predicts(path, noises, base, response, moves, secure):
+            kept, places = _merged(noises, response)
             return Additive(kept, response[:, places], tuple(moves), tuple(places))
     raise UnsupportedError(DEPENDS)
 
 
-def _bent(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> bool:
+def _bent(run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool) -> bool:
     """Whether a first draw of several values does not enter as a number: it names a place."""
-    index = next((i for i, law in enumerate(laws) if law.kind == "table"), None)
-    if index is None or (laws[index].largest or 0) < 2:
+    index = next((i for i, noise in enumerate(noises) if noise.kind == "table"), None)
+    if index is None or (noises[index].largest or 0) < 2:
         return False
     one, two = (
         run(PresetSampler(np.r_[np.zeros(index, np.int64), value], secure)) - base
@@ -263,32 +256,32 @@ def _bent(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> bool
 
 
 def _candidates(
-    run: Run, laws: Sequence[Law], base: FloatArray, secure: bool, hint: Additive | None
+    run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool, hint: Additive | None
 ) -> Iterator[FloatArray]:
     """The cheap guess first."""
-    if hint is not None and sorted(hint.laws, key=repr) == sorted(laws, key=repr):
-        yield _reordered(hint, laws, base.size)
-    if all(law.largest is None for law in laws):  # powers of two can occur
-        yield _packed(run, laws, base, secure)
-    yield _impulses(run, laws, base, secure)
+    if hint is not None and sorted(hint.noises, key=repr) == sorted(noises, key=repr):
+        yield _reordered(hint, noises, base.size)
+    if all(noise.largest is None for noise in noises):  # powers of two can occur
+        yield _packed(run, noises, base, secure)
+    yield _impulses(run, noises, base, secure)
 
 
-def _reordered(hint: Additive, laws: Sequence[Law], outputs: int) -> FloatArray:
-    """Columns in the order of these draws: those of one law come in the same order in both."""
-    columns: dict[Law, list[int]] = {}
-    for index, law in enumerate(hint.laws):
-        columns.setdefault(law, []).append(index)
-    waiting = {law: iter(found) for law, found in columns.items()}
-    response = np.zeros((outputs, len(laws)))
-    response[: len(hint.response)] = hint.response[:, [next(waiting[law]) for law in laws]]
+def _reordered(hint: Additive, noises: Sequence[Noise], outputs: int) -> FloatArray:
+    """Columns in the order of these draws: those of one noise keep their order."""
+    columns: dict[Noise, list[int]] = {}
+    for index, noise in enumerate(hint.noises):
+        columns.setdefault(noise, []).append(index)
+    waiting = {noise: iter(found) for noise, found in columns.items()}
+    response = np.zeros((outputs, len(noises)))
+    response[: len(hint.response)] = hint.response[:, [next(waiting[noise]) for noise in noises]]
     return response
 
 
-def _packed(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> FloatArray:
+def _packed(run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool) -> FloatArray:
     """Columns of zeros and ones, from the digits of sums of powers of two."""
-    response = np.zeros((base.size, len(laws)))
-    for first in range(0, len(laws), _PACKED):
-        last = min(first + _PACKED, len(laws))
+    response = np.zeros((base.size, len(noises)))
+    for first in range(0, len(noises), _PACKED):
+        last = min(first + _PACKED, len(noises))
         values = np.zeros(last, np.int64)
         values[first:] = 1 << np.arange(last - first)
         seen = np.rint(run(PresetSampler(values, secure)) - base).astype(np.int64)
@@ -296,18 +289,18 @@ def _packed(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> Fl
     return response
 
 
-def _impulses(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> FloatArray:
+def _impulses(run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool) -> FloatArray:
     columns = []
-    for index, law in enumerate(laws):
-        if law.largest is not None:
-            height = max(1, law.largest)
+    for index, noise in enumerate(noises):
+        if noise.largest is not None:
+            height = max(1, noise.largest)
         else:  # so high that shifts of noise of very many steps are found to the single step
-            fine = 0 if law.exact else 1 << math.ceil(math.log2(law.scale)) + 14
+            fine = 0 if noise.exact else 1 << math.ceil(math.log2(noise.scale)) + 14
             height = max(_HEIGHT, fine)
         values = np.zeros(index + 1, np.int64)
         values[index] = height
         columns.append((run(PresetSampler(values, secure)) - base) / height)
-    response = np.array(columns).T.reshape(base.size, len(laws))
+    response = np.array(columns).T.reshape(base.size, len(noises))
     # Whole numbers, where rounding by the mechanism or by division left almost whole ones.
     whole = np.rint(response)
     almost = (whole != 0) & (np.abs(response - whole) < 1 / _HEIGHT)
@@ -316,54 +309,54 @@ def _impulses(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> 
 
 def _predicts(
     path: Path,
-    laws: tuple[Law, ...],
+    noises: tuple[Noise, ...],
     base: FloatArray,
     response: FloatArray,
     moves: Sequence[FloatArray],
     secure: bool,
 ) -> bool:
-    """Noise must enter in the same way, and be drawn from the same laws, whatever the data."""
+    """Noise must enter in the same way, and have the same distributions, whatever the data."""
     rng = np.random.default_rng(1)
     # Unbounded noise may be averaged and rounded to integers; bits are what they are, but few.
-    unbounded = all(law.largest is None for law in laws)
+    unbounded = all(noise.largest is None for noise in noises)
     slack, times = (_ROUNDED, 1) if unbounded else (1e-6, 16)
     worlds = [(path.base, 0 * base), *zip(path.neighbours.values(), moves, strict=True)]
     some = worlds[:: max(1, len(worlds) // 4)]
     for run, move in worlds + some * (times - 1):  # every one of them at least once
-        draws = random_draws(laws, rng, 10**6)
+        draws = random_draws(noises, rng, 10**6)
         sampler = PresetSampler(draws, secure)
         expected = base + move + response @ draws
         error = np.abs(run(sampler) - expected)
-        if (error > slack + 1e-9 * np.abs(expected)).any() or tuple(sampler.laws) != laws:
+        if (error > slack + 1e-9 * np.abs(expected)).any() or tuple(sampler.noises) != noises:
             return False
     return True
 
 
-def random_draws(laws: Sequence[Law], rng: np.random.Generator, reach: int) -> IntArray:
+def random_draws(noises: Sequence[Noise], rng: np.random.Generator, reach: int) -> IntArray:
     """Draws that can occur, up to ``reach`` in size, or more where noise has many steps."""
-    steps = [reach if law.exact else 64 * math.ceil(law.scale) for law in laws]
+    steps = [reach if noise.exact else 64 * math.ceil(noise.scale) for noise in noises]
     free = rng.integers(-np.array(steps, np.int64), np.array(steps, np.int64) + 1)
-    limits = np.array([-1 if law.largest is None else law.largest for law in laws])
+    limits = np.array([-1 if noise.largest is None else noise.largest for noise in noises])
     return np.where(limits < 0, free, rng.integers(0, np.maximum(limits, 0) + 1))
 
 
-def _merged(laws: tuple[Law, ...], response: FloatArray) -> tuple[tuple[Law, ...], list[int]]:
-    """Bounded draws that always come in one sum are one law, in the place of the first of them.
+def _merged(noises: tuple[Noise, ...], response: FloatArray) -> tuple[tuple[Noise, ...], list[int]]:
+    """Bounded draws that always come in one sum are one noise, in the place of the first.
 
     A sum of binomials has more trials, a sum of others more copies.
     """
     groups: dict[object, list[int]] = {}
-    for index, law in enumerate(laws):
-        together = law.largest is not None
-        key = (response[:, index].tobytes(), replace(law, trials=0)) if together else index
+    for index, noise in enumerate(noises):
+        together = noise.largest is not None
+        key = (response[:, index].tobytes(), replace(noise, trials=0)) if together else index
         groups.setdefault(key, []).append(index)
     kept = []
     for members in groups.values():
-        several, first = [laws[index] for index in members], laws[members[0]]
+        several, first = [noises[index] for index in members], noises[members[0]]
         if first.kind == "binomial":
-            kept.append(replace(first, trials=sum(law.trials for law in several)))
+            kept.append(replace(first, trials=sum(noise.trials for noise in several)))
         else:
-            kept.append(replace(first, copies=sum(law.copies for law in several)))
+            kept.append(replace(first, copies=sum(noise.copies for noise in several)))
     return tuple(kept), [members[0] for members in groups.values()]
 
 
@@ -373,7 +366,7 @@ def _merged(laws: tuple[Law, ...], response: FloatArray) -> tuple[tuple[Law, ...
 def trades(path: Path, seen: Additive, *, secure: bool = False) -> bool:
     """Whether data and noise can be traded against each other without changing a single bit."""
     world = _World(path.base, seen, secure)
-    base = world(np.zeros(len(seen.laws), np.int64))
+    base = world(np.zeros(len(seen.noises), np.int64))
     tempting = _tempting_draws(seen, base)[: None if path.thorough else 2]
     watched = _NEIGHBOURS if path.thorough else 2
     runs = list(enumerate(path.neighbours.values()))
@@ -403,7 +396,7 @@ def _apart(one: "_World", other: "_World", move: FloatArray, draws: IntArray) ->
 
 @dataclass(frozen=True, eq=False)
 class _World:
-    """What one data set publishes, as a function of the laws' draws."""
+    """What one data set publishes, as a function of the draws."""
 
     run: Run
     seen: Additive
@@ -426,7 +419,7 @@ def _agree(one: _World, other: _World, index: int, draws: IntArray) -> bool:
 
 def _equal(one: _World, other: _World, draws: IntArray, shifts: IntArray) -> bool:
     """Other data with draws z, and this data with z + c, bit by bit."""
-    limits = np.array([-1 if law.largest is None else law.largest for law in one.seen.laws])
+    limits = np.array([-1 if noise.largest is None else noise.largest for noise in one.seen.noises])
     inside = np.where(limits < 0, draws, np.clip(draws, -np.minimum(shifts, 0), None))
     inside = np.where(limits < 0, inside, np.minimum(inside, limits - np.maximum(shifts, 0)))
     return all(np.array_equal(other(z), one(z + shifts)) for z in inside)
@@ -435,11 +428,11 @@ def _equal(one: _World, other: _World, draws: IntArray, shifts: IntArray) -> boo
 def _tempting_draws(seen: Additive, base: FloatArray) -> IntArray:
     """Half of the draws bring outputs near zero, where floating-point numbers are finest."""
     rng = np.random.default_rng(0)
-    draws = np.array([random_draws(seen.laws, rng, 99) for _ in range(2 * _TRIALS)])
+    draws = np.array([random_draws(seen.noises, rng, 99) for _ in range(2 * _TRIALS)])
     cancel = np.rint(np.linalg.lstsq(seen.response, -base, rcond=1e-12)[0]).astype(np.int64)
-    free = np.array([law.largest is None for law in seen.laws], np.bool_)
+    free = np.array([noise.largest is None for noise in seen.noises], np.bool_)
     draws[::2, free] = (cancel + draws[::2] // 25)[:, free]
-    return draws.reshape(2 * _TRIALS, len(seen.laws))
+    return draws.reshape(2 * _TRIALS, len(seen.noises))
 
 
 def _measured(one: _World, other: _World, index: int) -> IntArray | None:

@@ -78,8 +78,8 @@ def _discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
 def watched(path: Path, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
     """What is seen of a data set and of its first neighbour, ``[runs, outputs]`` each.
 
-    Of streams: the first release, the last one and their average, in which noise that is drawn
-    again for every release vanishes.
+    Of continual releases: the first release, the last one and their average, in which noise that is
+    drawn again for every release vanishes.
     """
     other = next(iter(path.neighbours.values()))
     first, second = (

@@ -5,6 +5,7 @@ row of the table. How small a mechanism must be made it says itself (`AuditSizes
 """
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -48,7 +49,12 @@ _CROWDS = (1000, 100_000)
 _LARGE = 70_000
 """Users of a batch that does not fit into 16 bits, or into pieces of so many users."""
 _HONEST = ((0.5, 2, 4), (0.9, 9, 10), (0.9, 1, 2))
-"""The promised fraction, and how many of how many users are then honest."""
+"""The claimed fraction, and how many of how many users are then honest."""
+_ABOVE = {
+    "discreet.adversarial.audited": "layered_cases",
+    "discreet.offline.audited": "fit_cases",
+}
+"""Rooms that build on mechanisms offer cases too; privacy imports nothing above it by itself."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ class Entry:
         return self._calibrate(shape, statistics)
 
     def long(self) -> Mechanism:
-        """A long stream of few counters."""
+        """Many releases of few counters."""
         return self._calibrate(_SMALL if self.spec.randomises else _TINY, ("visits",), LONG)
 
     def _calibrate(
@@ -181,12 +187,6 @@ class Case:
     """One row to be.
 
     Attributes:
-        mechanism: its name.
-        calibration: exact or paper.
-        notion: JDP, LDP or SDP.
-        claimed: (epsilon, delta).
-        path: what it goes through.
-        kind: of the release.
         paths: the same way with several data sets.
         target: where an attack is easiest, None: nothing is attacked.
         hint: how draws enter, as far as it is known from a cheaper path.
@@ -225,6 +225,8 @@ def cases(chosen: list[Entry], *, quick: bool) -> Iterator[Case]:
     for entry in chosen:
         if entry.trust == "shuffle" and entry.calibration == "exact":
             yield from _honest(entry)
+    for module, name in _ABOVE.items():
+        yield from getattr(importlib.import_module(module), name)(chosen)
 
 
 def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
@@ -239,11 +241,12 @@ def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
             groups[RELEASE].append(replace(crowd, thorough=False))
     for name, paths in list(groups.items())[: 1 if entry.calibration == "paper" else None]:
         case = Case.of(entry, mechanism.guarantee.notion, replace(paths[0], note=""))
-        yield replace(case, kind=entry.kind, paths=tuple(paths), target=_target(entry, name))
+        target = functools.partial(_target, entry, name)
+        yield replace(case, kind=entry.kind, paths=tuple(paths), target=target)
 
 
-def _target(entry: Entry, name: str) -> Callable[[], Path | None]:
-    return lambda: next(path for path in short_paths(entry.target()) if path.name == name)
+def _target(entry: Entry, name: str) -> Path:
+    return next(path for path in short_paths(entry.target()) if path.name == name)
 
 
 def _large(entry: Entry) -> Iterator[Case]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing.losses import exact_curve, thrown
+from discreet.privacy.auditing.losses import View, exact_curve, thrown
 from discreet.privacy.auditing.paths import Path, Run
 from discreet.privacy.sampling.samplers import Size
 
@@ -91,7 +91,7 @@ class CategorySampler:
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical:
+class Categorical(View):
     """A release as ``o = d + sum of R·h``, with all moves of one user.
 
     Attributes:
@@ -105,18 +105,11 @@ class Categorical:
     moves: tuple[FloatArray, ...]
 
     def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """The exact epsilon at ``delta`` and the exact delta at ``epsilon``, over all moves."""
         if any(moved is None for moved in self._moved):
             return math.inf, 1.0
         points = [_composed(frozenset(m.items()), epsilon, delta) for m in self._distinct if m]
         found = max((point[0] for point in points), default=0.0)
         return found, max((point[1] for point in points), default=0.0)
-
-    def epsilon(self, delta: float) -> float:
-        return self.curve(1.0, delta)[0]
-
-    def delta(self, epsilon: float) -> float:
-        return self.curve(epsilon, 0.0)[1]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the noise of all outputs."""

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from discreet._types import BoolArray, Checked, FloatArray, IntArray, NumberArray
+from discreet._types import BoolArray, Checked, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.additive import Additive, probe
@@ -24,9 +24,11 @@ from discreet.privacy.auditing.paths import (
     batch_paths,
     long_path,
     main_path,
+    stream_path,
     stream_paths,
     vector_paths,
 )
+from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, Guarantee, rounded_up
 from discreet.privacy.mechanisms.base import (
     BatchMechanism,
@@ -37,11 +39,8 @@ from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.vectors import VectorMechanism
 
-_RUNS = 300
 _USERS, _CROWD = 3, 1000
 _LARGEST_BATCH = 2_000_000
-_SIGMAS = 7.0
-"""False alarms at seven standard errors: below 1e-11 per test."""
 
 
 @runtime_checkable
@@ -81,8 +80,8 @@ def check_mechanism(
     messages that are not single bits or cells, and a guarantee without its assumptions.
 
     Args:
-        mechanism: calibrated (small shapes are faster; streams of 200 releases and more are
-            followed that far), or a name such as ``"central/gaussian"``.
+        mechanism: calibrated (small shapes are faster; 200 continual releases are followed at
+            most), or a name such as ``"central/gaussian"``.
         progress: called with what is being checked.
 
     >>> from discreet.mdp.shape import Shape
@@ -97,7 +96,7 @@ def check_mechanism(
 
 
 def _named(name: str) -> list[AuditableMechanism]:
-    """A mechanism by name: streams also pooled over steps, and long."""
+    """A mechanism by name: continual ones also pooled over steps, and long."""
     entry = find(name)[0]
     if entry.schedule == "batch":
         return [entry.small()]
@@ -122,14 +121,13 @@ def _guarantee(mechanism: Mechanism) -> Iterator[str]:
     if guarantee.unit != UNIT or guarantee.neighbours != NEIGHBOURS:
         yield f"The guarantee is not about {UNIT} under {NEIGHBOURS}."
     if not 0 < guarantee.epsilon < np.inf and not guarantee.claimed:
-        yield f"The guarantee promises epsilon={guarantee.epsilon!r}, which is no promise."
+        yield f"The guarantee says epsilon={guarantee.epsilon!r}, which guarantees nothing."
     sampler = SimulationSampler(np.random.default_rng(0))
     if not _release(mechanism, _crowd(mechanism), sampler).guarantee.simulated:
         yield "A release with simulated noise is not stamped as a simulation."
 
 
 def _untouched(mechanism: Mechanism) -> Iterator[str]:
-    """The caller's arrays stay as they were."""
     counts = _crowd(mechanism)
     before = counts.transitions.copy(), counts.rewards.copy()
     _release(mechanism, counts, SimulationSampler(np.random.default_rng(1)))
@@ -145,28 +143,55 @@ def _support_only(mechanism: Mechanism) -> Iterator[str]:
     support[:, 0, 0] = True
     usual, _ = opposites(mechanism.shape)
     released = _publish(mechanism, usual, SimulationSampler(np.random.default_rng(2)), support)
-    if any(np.asarray(part)[~support].any() for part in _parts(released)):
+    parts = (getattr(released, name) for name in STATISTICS)
+    if any(np.asarray(part)[~support].any() for part in parts if part is not None):
         yield "Counters outside `support` are not exactly zero: they carry noise."
 
 
 def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
-    """Mean, variance and independence of the noise, against what it says of itself."""
-    if mechanism.guarantee.notion == "none" or not _is_additive(mechanism):
+    """Mean, variance and independence of the noise of a release, against what it says of itself."""
+    if mechanism.guarantee.notion == "none":
         return
-    noise, stated = _noise_samples(mechanism)
-    if (stated <= 0).any() or not np.ptp(noise, axis=0).all():
+    if isinstance(mechanism, ContinualMechanism):
+        last = users = min(mechanism.episodes, 8)
+        path = stream_path(mechanism, ADD, last)
+    else:
+        last, users = 1, _users(mechanism)
+        path = main_path(mechanism, users)
+    try:
+        seen = probe(path)
+    except UnsupportedError:  # randomised, or not noise that is added
+        return
+    counts = total([opposites(mechanism.shape)[0]] * users, mechanism.shape)
+    truth, noisy, stated = [], [], []
+    for name in (name for name in STATISTICS if name in mechanism.statistics):
+        values = np.asarray(getattr(counts, name), np.float64)
+        shown = np.ones(values.shape, np.bool_)
+        if isinstance(mechanism, BatchMechanism):
+            if name == "rewards" and mechanism.centred:
+                values = values - counts.visits / 2
+            shown[-1] = name != "transitions" or mechanism.last_transitions
+        elif mechanism.stationary:
+            values, shown = values.sum(axis=0), shown[0]
+        truth.append(values.ravel())
+        noisy.append(shown.ravel())
+        stated.append(np.full(values.size, mechanism.noise_variance(users)[name]))
+    kept, variances = np.concatenate(noisy), np.concatenate(stated)
+    here = np.flatnonzero(kept) + (last - 1) * kept.size
+    response = seen.response[here]
+    covariance = response @ np.diag([noise.variance for noise in seen.noises]) @ response.T
+    spread = np.sqrt(covariance.diagonal())
+    if (variances <= 0).any() or (spread <= 0).any():
         yield "Some released counters carry no noise at all."
         return
-    standard = noise / np.sqrt(stated)
-    runs, cells = standard.shape
-    if (np.abs(standard.mean(axis=0)) > _SIGMAS / np.sqrt(runs)).any():
+    centre = path.base(PresetSampler.still())[here] + seen.moments()[0][here]
+    if (np.abs(centre - np.concatenate(truth)[kept]) > 0.1 * spread).any():
         yield "The noise has not mean zero: releases are biased."
-    squares = (standard**2).mean(axis=1)
-    ratio, error = squares.mean(), squares.std() / np.sqrt(runs)
-    if abs(ratio - 1) > _SIGMAS * error:
+    ratio = float((covariance.diagonal() / variances[kept]).mean())
+    if abs(ratio - 1) > 0.01:
         yield f"The noise has {ratio:.2f} times the stated variance: wrong scale."
-    correlation = np.abs(np.corrcoef(standard.T) - np.eye(cells)) if cells > 1 else np.zeros(1)
-    if correlation.max() > (_SIGMAS + 2) / np.sqrt(runs):
+    correlation = np.abs(covariance / np.outer(spread, spread) - np.eye(spread.size))
+    if correlation.max() > 0.01:
         yield "Counters share noise: differences between them are released (almost) exactly."
 
 
@@ -188,29 +213,26 @@ def _messages(mechanism: Mechanism) -> Iterator[str]:
     elif not _single(mechanism, sent, int(received[0].max())):
         yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
     elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
-        yield from _order(mechanism, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
+        messages = np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]])
+        one, other = (
+            vector(mechanism.release_reports(m, _CROWD, secure=False))
+            for m in (messages, np.random.default_rng(4).permutation(messages))
+        )
+        if not np.array_equal(one, other):
+            yield "The release depends on the order of the messages."
 
 
 def _single(mechanism: BatchMechanism, sent: list[IntArray], received: int) -> bool:
     """Every message is one bit of data or noise, or names a cell (see `categories`)."""
     try:
-        law = probe(main_path(mechanism, _CROWD)).laws[0]
+        noise = probe(main_path(mechanism, _CROWD)).noises[0]
     except UnsupportedError:
         return True
     # Noise bits per user and counter, from the distribution of all users' noise.
-    table = law.kind == "table"
-    noise_bits = len(np.frombuffer(law.table)) - 1 if table else law.trials // _CROWD
+    table = noise.kind == "table"
+    noise_bits = len(np.frombuffer(noise.table)) - 1 if table else noise.trials // _CROWD
     bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
     return bits and received == noise_bits + 1
-
-
-def _order(mechanism: BatchMechanism, messages: IntArray) -> Iterator[str]:
-    mixed = np.random.default_rng(4).permutation(messages)
-    one, other = (
-        vector(mechanism.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed)
-    )
-    if not np.array_equal(one, other):
-        yield "The release depends on the order of the messages."
 
 
 _CHECKS: tuple[Callable[[Mechanism], Iterator[str]], ...] = (
@@ -264,24 +286,15 @@ def _all_paths(mechanism: AuditableMechanism) -> Iterator[tuple[Path, Additive |
         yield from ((path, None) for path in batch_paths(mechanism, _USERS))
     else:
         yield from ((path, None) for path in stream_paths(mechanism))
-        yield from _long_paths(mechanism)
-
-
-def _long_paths(mechanism: ContinualMechanism) -> Iterator[tuple[Path, Additive | None]]:
-    if mechanism.episodes < LONG or mechanism.cells > 8:
-        return
-    hint = None
-    if mechanism.response == "unit":
-        simulated = long_path(mechanism, BLOCK, secure=False)
-        yield simulated, None
-        with contextlib.suppress(UnsupportedError):
-            hint = probe(simulated)
-    yield long_path(mechanism, ADD, secure=True), hint
-
-
-def _parts(released: PrivateCounts) -> list[NumberArray]:
-    parts = [getattr(released, name) for name in STATISTICS]
-    return [part for part in parts if part is not None]
+        if mechanism.episodes < LONG or mechanism.cells > 8:
+            return
+        hint = None
+        if mechanism.response == "unit":
+            simulated = long_path(mechanism, BLOCK, secure=False)
+            yield simulated, None
+            with contextlib.suppress(UnsupportedError):
+                hint = probe(simulated)
+        yield long_path(mechanism, ADD, secure=True), hint
 
 
 def _users(mechanism: Mechanism) -> int:
@@ -315,60 +328,3 @@ def _publish(
     encoder = mechanism.encoder(1, support=support)
     report = encoder.encode(user.states, user.actions, user.rewards, sampler)
     return mechanism.release_reports(report, 1, secure=sampler.secure, support=support)
-
-
-def _is_additive(mechanism: Mechanism) -> bool:
-    try:
-        if isinstance(mechanism, BatchMechanism):
-            probe(main_path(mechanism, _users(mechanism)))
-        else:
-            probe(next(iter(stream_paths(mechanism, 2))))
-    except UnsupportedError:
-        return False
-    return True
-
-
-def _noise_samples(mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
-    """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
-    rng = np.random.default_rng(6)
-    counts = _crowd(mechanism)
-    last = min(mechanism.episodes, 8) if isinstance(mechanism, ContinualMechanism) else 1
-
-    def once() -> PrivateCounts:
-        if isinstance(mechanism, BatchMechanism):
-            return mechanism.release(_crowd(mechanism), sampler=SimulationSampler(rng))
-        stream = mechanism.open(SimulationSampler(rng))
-        return [stream.add(counts) for _ in range(last)][-1]
-
-    drawn = [once() for _ in range(_RUNS)]
-    names = [name for name in STATISTICS if name in mechanism.statistics]
-    truth = [last * _truth(mechanism, counts, name).ravel() for name in names]
-    stated = mechanism.noise_variance(
-        last if isinstance(mechanism, ContinualMechanism) else counts.users
-    )
-    variances = np.repeat([stated[name] for name in names], [part.size for part in truth])
-    noisy = [
-        np.concatenate(
-            [_noisy(mechanism, np.asarray(getattr(one, name))).ravel() for name in names]
-        )
-        for one in drawn
-    ]
-    return np.array(noisy) - np.concatenate(truth), variances
-
-
-def _truth(mechanism: Mechanism, counts: Counts, name: str) -> NumberArray:
-    """What a statistic is an estimate of."""
-    raw = np.asarray(getattr(counts, name), np.float64)
-    if isinstance(mechanism, ContinualMechanism):
-        return raw.sum(axis=0) if mechanism.stationary else raw
-    if name == "rewards" and mechanism.centred:
-        raw = raw - counts.visits / 2
-    return _noisy(mechanism, raw)
-
-
-def _noisy(mechanism: Mechanism, values: NumberArray) -> NumberArray:
-    """Without the transitions of the last step, where they are not released."""
-    shown = (
-        isinstance(mechanism, ContinualMechanism) or mechanism.last_transitions or values.ndim < 4
-    )
-    return values if shown else values[:-1]

@@ -9,10 +9,10 @@ draws, and every draw is written down. Three things must hold:
 * *Nothing else is published.* A sampler of another type that answers with the same numbers is asked
   for the same draws and leads to the same publication, bit by bit: not another branch for real
   people, not a choice among several draws.
-* *No draw is used twice.* No sequence of draws of one law comes again that is too long to do so by
-  chance, and draws are not correlated with those before them, whatever the distance: noise that is
-  shared between releases, statistics or users vanishes in their difference.
-* *The law is the one asked for.* The mean of the draws of each law, and the mean square of all.
+* *No draw is used twice.* No sequence of draws of one distribution comes again that is too long to
+  do so by chance, and draws are not correlated with those before them, whatever the distance: noise
+  that is shared between releases, statistics or users vanishes in their difference.
+* *The distribution is the one asked for*: the mean of each, and the mean square of all.
 """
 
 import math
@@ -28,7 +28,7 @@ from discreet.privacy.auditing.additive import Additive
 from discreet.privacy.auditing.categories import Categorical
 from discreet.privacy.auditing.examine import Finding, Outcomes
 from discreet.privacy.auditing.paths import Path
-from discreet.privacy.auditing.probes import Law, PresetSampler
+from discreet.privacy.auditing.probes import Noise, PresetSampler
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 
 OTHERWISE = (
@@ -37,7 +37,9 @@ OTHERWISE = (
 )
 TWICE = "The secure sampler's draws are used twice: some come again that cannot by chance."
 CORRELATED = "The secure sampler's draws are not independent: they hang together at a distance."
-ANOTHER_LAW = "The secure sampler's draws have another mean or variance than was asked for."
+ANOTHER_DISTRIBUTION = (
+    "The secure sampler's draws have another mean or variance than was asked for."
+)
 
 _ENOUGH = 3000
 """Draws. Where every fourth one is an old one, their correlation is 14 standard errors."""
@@ -80,22 +82,22 @@ class Draw:
         if name == "permutation":
             length = self.values.size
             return _standard(self.values[:1], (length - 1) / 2, (length**2 - 1) / 12)
-        law = self.law
-        return _standard(self.values, law.mean, law.variance)
+        noise = self.noise
+        return _standard(self.values, noise.mean, noise.variance)
 
     @property
-    def law(self) -> Law:
+    def noise(self) -> Noise:
         """Of Laplace, Gaussian and table draws, and of their sums."""
         name, parameter = str(self.asked[0]), self.asked[1]
         copies = int(_number(self.asked[2])) if name.endswith("_sum") else 1
         if isinstance(parameter, tuple):
             weights = np.array(parameter)
-            return Law("table", 1.0, copies, table=(weights / weights.sum()).tobytes())
-        return Law("laplace" if "laplace" in name else "gaussian", _number(parameter), copies)
+            return Noise("table", 1.0, copies, table=(weights / weights.sum()).tobytes())
+        return Noise("laplace" if "laplace" in name else "gaussian", _number(parameter), copies)
 
     @property
     def again(self) -> float | None:
-        """At most how likely two draws of this law are equal; None where it is likely."""
+        """At most how likely two draws of this distribution are equal; None where it is likely."""
         name = str(self.asked[0])
         if "laplace" not in name and "gaussian" not in name:
             return None
@@ -185,7 +187,7 @@ def unsound_draws(path: Path) -> Iterator[str]:
 def _wrong(path: Path) -> str | None:
     drawn: list[Draw] = []
     parts: list[FloatArray] = []
-    laws: dict[Asked, list[FloatArray]] = {}
+    noises: dict[Asked, list[FloatArray]] = {}
     for _ in range(_RUNS):
         sampler = RecordingSampler()
         published = path.base(sampler)
@@ -194,14 +196,14 @@ def _wrong(path: Path) -> str | None:
         drawn += sampler.draws
         for draw in sampler.draws:
             parts.append(draw.standard)
-            laws.setdefault(draw.asked[:-1], []).append(parts[-1])
+            noises.setdefault(draw.asked[:-1], []).append(parts[-1])
         if sum(map(len, parts)) >= _ENOUGH:
             break
     if _twice(drawn):
         return TWICE
-    for own in map(np.concatenate, laws.values()):
+    for own in map(np.concatenate, noises.values()):
         if own.size > 1 and abs(own.sum()) > _SIGMAS * math.sqrt(own.size):
-            return ANOTHER_LAW
+            return ANOTHER_DISTRIBUTION
     return _unlikely(np.concatenate(parts))
 
 
@@ -216,7 +218,7 @@ def _replayed(path: Path, draws: Sequence[Draw], published: FloatArray) -> bool:
 
 
 def _twice(drawn: Sequence[Draw]) -> bool:
-    """Whether a sequence of draws of one law comes again that is too long to do so by chance."""
+    """Whether a sequence of draws of one noise comes again that is too long for chance."""
     groups: dict[Asked, list[IntArray]] = {}
     chances: dict[Asked, float] = {}
     for draw in drawn:
@@ -244,7 +246,7 @@ def _unlikely(standard: FloatArray) -> str | None:
     if count < 2:
         return None
     if abs(squares.mean() - 1) > _SIGMAS / math.sqrt(count) * max(1.0, squares.std()):
-        return ANOTHER_LAW
+        return ANOTHER_DISTRIBUTION
     clipped = np.clip(standard, -_CLIPPED, _CLIPPED)
     clipped = (clipped - clipped.mean()) / clipped.std()
     transform = np.fft.rfft(clipped, 2 * count)

@@ -2,7 +2,7 @@
 
 Neighbours are run with the same randomness. Whoever watches may see whether there is a release, how
 large it is and how many messages there were; and noise that is drawn for some data only, from
-another law or in another order, is noise that says something about them.
+another distribution or in another order, is noise that says something about them.
 """
 
 import math
@@ -16,6 +16,7 @@ from discreet.errors import DiscreetError, UnsupportedError
 from discreet.privacy.auditing import additive, categories, losses
 from discreet.privacy.auditing.additive import Additive, probe
 from discreet.privacy.auditing.categories import Categorical
+from discreet.privacy.auditing.losses import View
 from discreet.privacy.auditing.neighbours import EVERYTHING
 from discreet.privacy.auditing.paths import Path, Run
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler, TooManyError, outcomes
@@ -41,7 +42,7 @@ _MOST = 1 << 13
 """Outcomes that are listed, before it takes too long."""
 
 
-class Outcomes:
+class Outcomes(View):
     """Exact privacy of randomised data: all outcomes of a data set and of its neighbours.
 
     Outcomes are compared bit by bit: neighbours that publish values of different supports, be it in
@@ -62,22 +63,11 @@ class Outcomes:
         self.base = listed(path.base)
         self.others = [listed(run) for run in path.neighbours.values()]
 
-    def epsilon(self, delta: float) -> float:
-        """The largest exact epsilon over all neighbours, both ways."""
-        return max(losses.exact_epsilon([(pair, 1)], delta) for pair in self._pairs())
-
-    def delta(self, epsilon: float) -> float:
-        """The largest exact delta over all neighbours, both ways."""
-        return max(losses.exact_delta([(pair, 1)], epsilon) for pair in self._pairs())
-
     def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """The exact epsilon at ``delta`` and the exact delta at ``epsilon``."""
-        return self.epsilon(delta), self.delta(epsilon)
-
-    def _pairs(self) -> Iterator[losses.Pair]:
-        for other in self.others:
-            yield losses.outcomes(self.base, other)
-            yield losses.outcomes(other, self.base)
+        both = [[(self.base, other), (other, self.base)] for other in self.others]
+        views = [[(losses.outcomes(*pair), 1)] for pairs in both for pair in pairs]
+        found = max(losses.exact_epsilon(view, delta) for view in views)
+        return found, max(losses.exact_delta(view, epsilon) for view in views)
 
 
 def _check_few(run: Run, secure: bool) -> None:
@@ -87,13 +77,10 @@ def _check_few(run: Run, secure: bool) -> None:
         run(sampler)
     except UnsupportedError:  # bits are drawn per unit of data: nobody knows how many
         return
-    if any(law.largest is None for law in sampler.laws):
+    if any(noise.largest is None for noise in sampler.noises):
         raise UnsupportedError("Noise of infinite support cannot be listed.")
-    if math.prod(float(law.largest or 0) + 1 for law in sampler.laws) > _MOST:
+    if math.prod(float(noise.largest or 0) + 1 for noise in sampler.noises) > _MOST:
         raise TooManyError(f"More than {_MOST:,} outcomes; audit a smaller shape.")
-
-
-View = Additive | Categorical | Outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +88,6 @@ class Finding:
     """What one path was seen to do with one kind of sampler.
 
     Attributes:
-        path: the path.
-        secure: the kind of sampler.
         view: its exact privacy, None if it could not be read off.
         problems: what depends on data and must not, in sentences.
         unlisted: why there is no view, though nothing is wrong: too many outcomes.
@@ -110,7 +95,7 @@ class Finding:
 
     path: Path
     secure: bool
-    view: View | None
+    view: Additive | Categorical | Outcomes | None
     problems: tuple[str, ...]
     unlisted: str = ""
 
@@ -118,14 +103,19 @@ class Finding:
 def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Finding:
     """Run the path on neighbours, with every kind of randomness that tells something."""
     problems = list(dict.fromkeys(undisciplined(path, secure=secure)))
-    view: View | None = None
+    view: Additive | Categorical | Outcomes | None = None
     try:
         view = _view(path, secure, hint)
+        fair = True  # listed outcomes were compared bit by bit
         if isinstance(view, Additive):
-            problems += _misused(path, view, secure)
+            if secure and not path.ahead and not view.response.any(axis=0).all():
+                problems.append(UNUSED)  # simulations may draw ahead
+            moves = zip(path.neighbours, view.moves, strict=True)
+            if any(label.startswith(EVERYTHING) and not move.any() for label, move in moves):
+                problems.append(FORGOTTEN)
             fair = additive.trades(path, view, secure=secure)
-        else:  # listed outcomes were compared bit by bit
-            fair = isinstance(view, Outcomes) or categories.trades(path, view, secure=secure)
+        elif isinstance(view, Categorical):
+            fair = categories.trades(path, view, secure=secure)
         if not fair:
             problems.append(LOW_BITS)
     except TooManyError as reason:
@@ -137,20 +127,9 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
     return Finding(path, secure, view, tuple(problems))
 
 
-def _misused(path: Path, view: Additive, secure: bool) -> list[str]:
-    """Noise that is drawn for nothing (simulations may draw ahead), users who are not counted."""
-    problems = []
-    if secure and not path.ahead and not view.response.any(axis=0).all():
-        problems.append(UNUSED)
-    moves = zip(path.neighbours, view.moves, strict=True)
-    if any(label.startswith(EVERYTHING) and not move.any() for label, move in moves):
-        problems.append(FORGOTTEN)
-    return problems
-
-
-def _view(path: Path, secure: bool, hint: Additive | None) -> View:
+def _view(path: Path, secure: bool, hint: Additive | None) -> Additive | Categorical | Outcomes:
     """Noise that is added, else noise messages that are counted, else outcomes that are listed."""
-    if path.window:  # a long stream of randomised data
+    if path.window:  # a long run of randomised data
         return Outcomes(path, secure=secure)
     try:
         return probe(path, secure=secure, hint=hint)

@@ -19,13 +19,14 @@ two ways:
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray, NumberArray
+from discreet._types import FloatArray, NumberArray
 
 _NEGLIGIBLE = 1e-30
 """Tails of unbounded noise are cut where less than this probability lies beyond."""
@@ -65,6 +66,20 @@ class Pair:
         if self.unseen > 0 or not self.bounded:
             return math.inf
         return float(self.losses.max())
+
+
+class View(ABC):
+    """Exact privacy of a release, from what an attacker sees of a data set and its neighbours."""
+
+    @abstractmethod
+    def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """The exact epsilon at ``delta``, the exact delta at ``epsilon``, over all neighbours."""
+
+    def epsilon(self, delta: float) -> float:
+        return self.curve(1.0, delta)[0]
+
+    def delta(self, epsilon: float) -> float:
+        return self.curve(epsilon, 0.0)[1]
 
 
 Composition = Sequence[tuple[Pair, int]]
@@ -165,7 +180,13 @@ def thrown(balls: int, out: float, into: float) -> Pair:
     _validate.probability(out=out, into=into, both=out + into)
     if into == 0:
         return Pair(np.zeros(0), np.zeros(0), unseen=1.0)
-    here, there = (_around(balls * chance, balls) for chance in (out, into))
+    here, there = (
+        np.arange(
+            max(0, math.floor(mean) - math.ceil(13 * math.sqrt(mean) + 60)),
+            min(balls, math.ceil(mean) + math.ceil(13 * math.sqrt(mean) + 60)) + 1,
+        )
+        for mean in (balls * out, balls * into)
+    )
     rest = stats.binom(balls - here[:, None], min(1.0, into / (1 - out)))
     joint = stats.binom(balls, out).pmf(here)[:, None] * rest.pmf(there)
     seen = joint[:, there > 0]
@@ -176,12 +197,6 @@ def thrown(balls: int, out: float, into: float) -> Pair:
     order = np.argsort(losses[kept])
     masses = seen[kept][order]
     return Pair(losses[kept][order], masses, unseen=max(0.0, 1 - float(masses.sum())))
-
-
-def _around(mean: float, most: int) -> IntArray:
-    """Values that a binomial of this mean takes, almost surely."""
-    reach = math.ceil(13 * math.sqrt(mean) + 60)
-    return np.arange(max(0, math.floor(mean) - reach), min(most, math.ceil(mean) + reach) + 1)
 
 
 def outcomes(first: Mapping[bytes, float], second: Mapping[bytes, float]) -> Pair:
@@ -282,25 +297,13 @@ def _total(views: Composition) -> _Losses:
     if math.prod(float(pair.losses.size) ** times for pair, times in views) <= _FEW:
         return _listed(views)
     units = {pair.unit for pair, _ in views}
-    if len(units) != 1 or None in units:
-        views = _on_grid(views)
+    if len(units) != 1 or None in units:  # move every loss to a common grid, pessimistically
+        kept = [(_clip(pair), times) for pair, times in views]
+        window = _window([(p.losses, p.masses, t) for p, t in kept])
+        unit = window / _GRID if window else 1.0
+        views = [(_split(pair, unit), times) for pair, times in kept]
     unseen = -math.expm1(math.fsum(t * math.log1p(-p.unseen) for p, t in views))
-    return _convolve(views, unseen)
-
-
-def _listed(views: Composition) -> _Losses:
-    """Few enough to add every loss to every other: nothing is rounded."""
-    losses, masses, seen = np.zeros(1), np.ones(1), 1.0
-    for pair in (pair for pair, times in views for _ in range(times)):
-        losses = np.add.outer(losses, pair.losses).ravel()
-        masses = np.multiply.outer(masses, pair.masses).ravel()
-        seen *= 1 - pair.unseen
-    order = np.argsort(losses)
-    return _Losses(losses[order], masses[order], 1 - seen)
-
-
-def _convolve(views: Composition, unseen: float) -> _Losses:
-    """Add the integers k behind the losses ``origin + k * unit``, by fast Fourier transform."""
+    # Add the integers k behind the losses ``origin + k * unit``, by fast Fourier transform.
     window = _window([(np.arange(p.masses.size), p.masses, t) for p, t in views])
     size = 1 << max(math.ceil(window), *(p.masses.size for p, _ in views)).bit_length()
     spectrum = np.ones(size // 2 + 1, complex)
@@ -314,12 +317,15 @@ def _convolve(views: Composition, unseen: float) -> _Losses:
     return _Losses(losses, masses[steps % size], unseen)
 
 
-def _on_grid(views: Composition) -> Composition:
-    """Move every loss to a common grid, pessimistically."""
-    kept = [(_clip(pair), times) for pair, times in views]
-    window = _window([(p.losses, p.masses, t) for p, t in kept])
-    unit = window / _GRID if window else 1.0
-    return [(_split(pair, unit), times) for pair, times in kept]
+def _listed(views: Composition) -> _Losses:
+    """Few enough to add every loss to every other: nothing is rounded."""
+    losses, masses, seen = np.zeros(1), np.ones(1), 1.0
+    for pair in (pair for pair, times in views for _ in range(times)):
+        losses = np.add.outer(losses, pair.losses).ravel()
+        masses = np.multiply.outer(masses, pair.masses).ravel()
+        seen *= 1 - pair.unseen
+    order = np.argsort(losses)
+    return _Losses(losses[order], masses[order], 1 - seen)
 
 
 def _clip(pair: Pair) -> Pair:

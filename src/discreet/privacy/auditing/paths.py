@@ -52,7 +52,7 @@ VECTOR_ADD, VECTOR_BLOCK = "VectorRelease.add", "VectorRelease.noise_block"
 _SHORT, _SHORT_VECTORS = 16, 6
 """Releases that are watched in detail."""
 LONG = 256
-"""Releases of a long stream: mistakes that come late, or again and again, show."""
+"""Releases of a long run: mistakes that come late, or again and again, show."""
 _POSITIONS = (0, 63, 200)
 
 
@@ -108,11 +108,11 @@ def short_paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def main_path(mechanism: Mechanism, users: int = 1) -> Path:
-    """Counts in, statistics out: `release` of a batch, `add` of a stream."""
+    """Counts in, statistics out: `release` of a batch, `add` of continual ones."""
     if isinstance(mechanism, BatchMechanism):
         return batch_path(mechanism, RELEASE, users)
     if mechanism.response != "unit":
-        raise UnsupportedError("This stream randomises the data instead of adding noise.")
+        raise UnsupportedError("This mechanism randomises the data instead of adding noise.")
     return stream_path(mechanism, ADD, mechanism.episodes)
 
 
@@ -309,7 +309,7 @@ def sequences(
 
 
 def stream_paths(mechanism: ContinualMechanism, watch: int = _SHORT) -> Iterator[Path]:
-    """All ways through a stream, its first ``watch`` releases."""
+    """All ways through continual releases, the first ``watch`` releases."""
     for name in WAYS:
         if takes(mechanism, name):
             yield stream_path(mechanism, name, watch)
@@ -333,12 +333,12 @@ def stream_path(mechanism: ContinualMechanism, name: str, watch: int = _SHORT) -
     path = _stream(mechanism, name, others, watch)
     if mechanism.episodes == 1 or not randomised:
         return path
-    window = _draws_of(mechanism, name, watch - 1)  # who draws when: known of secure streams only
+    window = _draws_of(mechanism, name, watch - 1)  # who draws when: known with secure noise only
     return replace(path, window=window, secure=(True,))
 
 
 def long_path(mechanism: ContinualMechanism, name: str, *, secure: bool) -> Path:
-    """A stream of more than 200 releases through the branch of one kind of sampler."""
+    """More than 200 releases through the branch of one kind of sampler."""
     _, other = opposites(mechanism.shape)
     length = min(LONG, mechanism.episodes)
     randomised = mechanism.response != "unit"

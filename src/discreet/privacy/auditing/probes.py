@@ -1,11 +1,11 @@
 """Samplers that do not draw: they look at how a mechanism uses its noise.
 
-`PresetSampler` answers with prescribed numbers and remembers the law of each draw: with it the
-noise of any additive mechanism is read off its real code path, as a matrix. `ScriptedSampler`
-answers draws of finite support with prescribed values: with it all outcomes of a small mechanism
-can be visited, each with its probability. Both write down how they were called: what is drawn, in
-which order and how much of it may not depend on anybody's data. Both come in two kinds, because
-code may ask a sampler whether it is ``secure`` and then go another way.
+`PresetSampler` answers with prescribed numbers and remembers the distribution of each draw: with
+it the noise of any additive mechanism is read off its real code path, as a matrix.
+`ScriptedSampler` answers draws of finite support with prescribed values: with it all outcomes of a
+small mechanism can be visited, each with its probability. Both write down how they were called:
+what is drawn, in which order and how much of it may not depend on anybody's data. Both come in two
+kinds, because code may ask a sampler whether it is ``secure`` and then go another way.
 """
 
 import functools
@@ -27,8 +27,8 @@ _SEED = 256, 16
 
 
 @dataclass(frozen=True)
-class Law:
-    """The law of one scalar draw: a kind with its parameters, summed over ``copies`` draws."""
+class Noise:
+    """The distribution of one scalar draw: a kind with parameters, summed over ``copies``."""
 
     kind: str
     scale: float
@@ -89,7 +89,7 @@ class Law:
 
 
 def _copies(masses: FloatArray, times: int) -> FloatArray:
-    """The law of a sum of ``times`` draws, without ends that together hold less than 1e-40."""
+    """The distribution of a sum of ``times`` draws, without ends that hold less than 1e-40."""
     total = np.ones(1)
     while times:
         if times & 1:
@@ -107,53 +107,53 @@ def _trimmed(masses: FloatArray) -> FloatArray:
 
 @dataclass
 class PresetSampler:
-    """Draw number i is ``values[i]``, and zero beyond their end; every draw's law is remembered."""
+    """Draw number i is ``values[i]``, zero beyond their end; distributions are remembered."""
 
     values: IntArray
     secure: bool = False
-    laws: list[Law] = field(default_factory=list)
+    noises: list[Noise] = field(default_factory=list)
     calls: list[tuple[object, ...]] = field(default_factory=list)
 
     @classmethod
     def still(cls, *, secure: bool = False) -> "PresetSampler":
         return cls(np.zeros(0, np.int64), secure)
 
-    def _answer(self, law: Law, size: Size) -> IntArray:
+    def _answer(self, noise: Noise, size: Size) -> IntArray:
         answer = np.zeros(size, np.int64)
-        first = len(self.laws)
-        self.calls.append((law, answer.shape))
-        self.laws.extend([law] * answer.size)
+        first = len(self.noises)
+        self.calls.append((noise, answer.shape))
+        self.noises.extend([noise] * answer.size)
         given = self.values[first : first + answer.size]
         answer.flat[: given.size] = given
         return answer
 
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
-        return self._answer(Law("laplace", float(scale)), size)
+        return self._answer(Noise("laplace", float(scale)), size)
 
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
-        return self._answer(Law("gaussian", float(sigma)), size)
+        return self._answer(Noise("gaussian", float(sigma)), size)
 
     def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
         if np.ndim(trials):
             raise UnsupportedError("Bits drawn per unit of data are audited by enumeration.")
-        return self._answer(Law("binomial", float(probability), trials=int(trials)), size)
+        return self._answer(Noise("binomial", float(probability), trials=int(trials)), size)
 
     def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:
-        return self._answer(Law("laplace", float(scale), int(users)), size)
+        return self._answer(Noise("laplace", float(scale), int(users)), size)
 
     def gaussian_sum(self, sigma: float, users: int, size: Size) -> IntArray:
-        return self._answer(Law("gaussian", float(sigma), int(users)), size)
+        return self._answer(Noise("gaussian", float(sigma), int(users)), size)
 
     def table(self, weights: IntArray, size: Size) -> IntArray:
         return self.table_sum(weights, 1, size)
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
         masses = np.asarray(weights) / np.sum(weights)
-        return self._answer(Law("table", 1.0, int(users), table=masses.tobytes()), size)
+        return self._answer(Noise("table", 1.0, int(users), table=masses.tobytes()), size)
 
     def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
         """As prescribed; whoever wants more than the calls looks at `categories`."""
-        return self._answer(Law("scatter", float(probability), trials=int(balls)), cells)
+        return self._answer(Noise("scatter", float(probability), trials=int(balls)), cells)
 
     def permutation(self, length: int) -> IntArray:
         self.calls.append(("permutation", length))
@@ -215,10 +215,10 @@ class ScriptedSampler:
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
         self.calls.append(("table_sum", np.asarray(weights).tobytes(), users, size))
-        law = np.ones(1)
+        masses = np.ones(1)
         for _ in range(users):
-            law = np.convolve(law, weights / weights.sum())
-        return self._many(law, size)
+            masses = np.convolve(masses, weights / weights.sum())
+        return self._many(masses, size)
 
     def permutation(self, length: int) -> IntArray:
         """The identity: what is audited must not depend on the order."""

@@ -1,26 +1,25 @@
 """`audit`: every mechanism, on every path, by calculation and by attack."""
 
-import itertools
 import math
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, Plain
+from discreet._types import Plain
 from discreet.errors import DiscreetWarning
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.attack import epsilon_low, watched
-from discreet.privacy.auditing.cases import Case, Entry, cases, entries, find
+from discreet.privacy.auditing.cases import Case, cases, entries, find
 from discreet.privacy.auditing.draws import misfits, unsound_draws
 from discreet.privacy.auditing.examine import TOLERANCE, examine
-from discreet.privacy.auditing.losses import Pair, exact_delta, exact_epsilon, outcomes
+from discreet.privacy.auditing.losses import exact_delta, exact_epsilon, outcomes
 from discreet.privacy.auditing.paths import BLOCK, SIMULATE
-from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Shuffle
 
 INTEGERS = "shuffle/integers"
@@ -36,14 +35,11 @@ class AuditRow:
     """What one mechanism claims, what one of its paths delivers, and what an attack could prove.
 
     Attributes:
-        mechanism: its name.
         calibration: exact or paper.
-        epsilon: the claim.
-        delta: the claim.
+        epsilon, delta: the claim.
         exact_epsilon: what the real code path delivers at the claimed delta (inf: nothing).
         exact_delta: what it delivers at the claimed epsilon (nan: only bounds are known).
         empirical_epsilon_low: no smaller epsilon is possible, with confidence 1 - 1e-6.
-        notion: JDP, LDP or SDP.
         path: the public functions that data went through.
         kind: batch, continual, stationary, layered, vector or honest.
         problems: what depends on data and must not, in sentences.
@@ -76,8 +72,8 @@ class AuditRow:
             "calibration": self.calibration,
             "notion": self.notion,
             "claimed": {"epsilon": self.epsilon, "delta": self.delta},
-            "exact_epsilon": _finite(self.exact_epsilon),
-            "exact_delta": _finite(self.exact_delta),
+            "exact_epsilon": self.exact_epsilon if math.isfinite(self.exact_epsilon) else None,
+            "exact_delta": self.exact_delta if math.isfinite(self.exact_delta) else None,
             "empirical_epsilon_low": self.empirical_epsilon_low,
             "holds": self.holds,
             "problems": list(self.problems),
@@ -91,7 +87,6 @@ def audit(
     delta: float = 1e-6,
     quick: bool = False,
     seed: int = 0,
-    more: Callable[[Sequence[Entry]], Iterable[Case]] = lambda _: (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[AuditRow]:
     """Audit mechanisms at (epsilon, delta), all of them by default: one row for every path.
@@ -100,16 +95,17 @@ def audit(
         mechanisms: names such as ``"central/gaussian"``, ``"gaussian"`` or ``"central"``.
         epsilon: to calibrate to.
         delta: to calibrate to (mechanisms with a pure epsilon are held to delta = 0).
-        quick: the secure branch only, one long stream, attacks on batches only, no bounded noise
+        quick: the secure branch only, one long run, attacks on batches only, no bounded noise
             (unless it is asked for by name).
         seed: of the attacked noise.
-        more: further cases of the chosen mechanisms, of code that builds on them: those of the
-            adversarial room (`discreet.adversarial.audited.layered_cases`) and of `fit` are not
-            included otherwise; the command line adds both.
         progress: told the name of each mechanism and path before its turn.
 
-    >>> [(row.path, row.exact_epsilon) for row in audit(["central/laplace"], quick=True)]
-    [('release', 1.0), ('simulate', 1.0), ('Trajectories.counts, release (70,000 users)', 1.0)]
+    >>> for row in audit(["central/laplace"], quick=True):
+    ...     print(row.path, row.exact_epsilon)
+    release 1.0
+    simulate 1.0
+    Trajectories.counts, release (70,000 users) 1.0
+    fit 1.0
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
@@ -120,18 +116,14 @@ def audit(
         chosen = [e for e in known if not (quick and e.sizes.slow)]
     chosen = list(dict.fromkeys(chosen))
     rows = []
-    for case in itertools.chain(cases(chosen, quick=quick), more(chosen)):
+    for case in cases(chosen, quick=quick):
         progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
         rows.append(_row(case, quick=quick, seed=seed))
     papers = any(e.trust == "shuffle" and e.calibration == "paper" for e in chosen)
     if papers or INTEGERS in mechanisms:
         progress(f"{INTEGERS} (printed)")
-        rows.append(_printed_messages(epsilon, delta, seed))
+        rows.append(integer_messages(epsilon, delta, crowd=1, seed=seed))
     return rows
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
@@ -177,7 +169,7 @@ def _attack(case: Case, *, quick: bool, seed: int) -> float:
     return epsilon_low(*watched(path, SimulationSampler(rng), runs), case.claimed[1])
 
 
-class IntegerMessages:
+def integer_messages(epsilon: float, delta: float, *, crowd: int, seed: int = 0) -> AuditRow:
     """The shuffle protocol as papers 000 and 001 print it: users send integers, not bits.
 
     The analyser receives every message, so what counts is the *multiset* of the users' sums. Two
@@ -185,58 +177,31 @@ class IntegerMessages:
     betrays the one who has it; where everybody has it, a zero betrays the one who has not. The
     library does not offer the protocol; it is audited because it is printed.
 
-    >>> [round(IntegerMessages(1.0, 1e-6, crowd).delta(50.0), 2) for crowd in (0, 1)]
+    >>> [round(integer_messages(1.0, 1e-6, crowd=crowd).exact_delta, 2) for crowd in (0, 1)]
     [0.05, 0.95]
     """
-
-    def __init__(self, epsilon: float, delta: float, crowd: int) -> None:
-        with warnings.catch_warnings():  # printed constants warn when used; an audit knows
-            warnings.simplefilter("ignore", DiscreetWarning)
-            trust = Shuffle(epsilon, delta, calibration="paper")
-            constants = cast(Any, trust.calibrate(_PRINTED)).printed
-        tau = constants.tau
-        self.users = round(_RATIO * tau)
-        self.chance = tau / (2 * self.users)
-        self.crowd = crowd
-
-    def epsilon(self, delta: float) -> float:
-        """Over both orders of the two data sets."""
-        return max(exact_epsilon([(pair, 1)], delta) for pair in self._pairs())
-
-    def delta(self, epsilon: float) -> float:
-        """Over both orders of the two data sets."""
-        return max(exact_delta([(pair, 1)], epsilon) for pair in self._pairs())
-
-    def samples(self, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
-        """How many messages the analyser sees that nobody in the crowd can have sent."""
-        odd = 0 if self.crowd else 2
-        first, second = (
-            np.array(
-                [[bit + int(sampler.binomial(1, self.chance, 1)[0]) == odd] for _ in range(runs)]
-            )
-            for bit in (0, 1)
-        )
-        return first.astype(np.float64), second.astype(np.float64)
-
-    def _pairs(self) -> list[Pair]:
-        """The one message that the crowd cannot have sent is seen, or it is not."""
-        seen = 1 - self.chance if self.crowd else self.chance
-        betrayed, safe = {b"odd": seen, b"none": 1 - seen}, {b"none": 1.0}
-        return [outcomes(betrayed, safe), outcomes(safe, betrayed)]
-
-
-def _printed_messages(epsilon: float, delta: float, seed: int) -> AuditRow:
-    """The protocol that the papers print, at its worse crowd."""
-    view = IntegerMessages(epsilon, delta, crowd=1)
+    with warnings.catch_warnings():  # printed constants warn when used; an audit knows
+        warnings.simplefilter("ignore", DiscreetWarning)
+        trust = Shuffle(epsilon, delta, calibration="paper")
+        tau = cast(Any, trust.calibrate(_PRINTED)).printed.tau
+    chance = tau / (2 * round(_RATIO * tau))
+    # The one message that the crowd cannot have sent is seen, or it is not.
+    odd, seen = (0, 1 - chance) if crowd else (2, chance)
+    betrayed, safe = {b"odd": seen, b"none": 1 - seen}, {b"none": 1.0}
+    pairs = [outcomes(betrayed, safe), outcomes(safe, betrayed)]
     sampler = SimulationSampler(np.random.default_rng([seed, 1]))
+    first, second = (
+        np.array([[bit + sampler.binomial(1, chance, 1)[0] == odd] for _ in range(_RUNS)], float)
+        for bit in (0, 1)
+    )
     return AuditRow(
         mechanism=INTEGERS,
         calibration="paper",
         epsilon=epsilon,
         delta=delta,
-        exact_epsilon=view.epsilon(delta),
-        exact_delta=view.delta(epsilon),
-        empirical_epsilon_low=epsilon_low(*view.samples(sampler, _RUNS), delta),
+        exact_epsilon=max(exact_epsilon([(pair, 1)], delta) for pair in pairs),
+        exact_delta=max(exact_delta([(pair, 1)], epsilon) for pair in pairs),
+        empirical_epsilon_low=epsilon_low(first, second, delta),
         notion="SDP",
         path="release_reports",
     )

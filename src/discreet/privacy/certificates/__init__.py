@@ -1,7 +1,8 @@
 """Certificates: privacy proved by calculation, on a code path of its own, and checked again.
 
-`certify` bounds a plan's delta by ball arithmetic (extra ``certify``), `verify` checks the file
-with integers of the standard library; ``verify.py`` runs by itself and imports nothing of ours.
+`certify` bounds a mechanism's delta by ball arithmetic (extra ``certify``), `verify` checks the
+file with integers of the standard library; ``verify.py`` runs by itself and imports nothing of
+ours.
 """
 
 from discreet._lazy import attach as _attach

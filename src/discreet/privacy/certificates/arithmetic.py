@@ -96,9 +96,9 @@ def density(value: arb) -> arb:
 # Weighted sums of discrete Gaussians: a proven pointwise bound, and the delta that follows.
 #
 # A neighbour moves the counters by an integer vector v; every counter carries discrete Gaussian
-# noise X of parameter sigma. With N = |v|² the privacy loss is (N - 2<v, X>)/(2 sigma²), so the law
-# of one integer, <v, X>, decides. Let g be the greatest common divisor of v, w = v/g, M = |w|² and
-# U = <w, X>; n counters move.
+# noise X of parameter sigma. With N = |v|² the privacy loss is (N - 2<v, X>)/(2 sigma²), so the
+# distribution of one integer, <v, X>, decides. Let g be the greatest common divisor of v, w = v/g,
+# M = |w|² and U = <w, X>; n counters move.
 #
 # **Lemma.** P(U = u) <= F·exp(-u²/(2 t²))/(t·sqrt(2 pi)) with t = sigma·sqrt(M), q = exp(-pi²
 # sigma²) and
@@ -245,7 +245,7 @@ def _variation(y: arb) -> arb:
     return -y * density(y) if y <= -1 else arb(1)
 
 
-# The law of a sum of discrete Gaussians: by convolution, or by the lemma of `sums`.
+# The distribution of a sum of discrete Gaussians: by convolution, or by the lemma above.
 
 
 _REACH = 17.0
@@ -437,8 +437,8 @@ def poisson_atoms(mean: Fraction, shift: int, depth: float) -> list[Atom]:
     return atoms
 
 
-def class_atoms(trials: int, probability: Fraction, depth: float) -> Iterator[Atom]:
-    """Atoms of finite loss of one class: 1 + N_a against N_a heads among N_a + N_b coins.
+def group_atoms(trials: int, probability: Fraction, depth: float) -> Iterator[Atom]:
+    """Atoms of finite loss of one group: 1 + N_a against N_a heads among N_a + N_b coins.
 
     ``trials`` messages fall into a, and into b, with ``probability`` each; Q/P = N_b/(1 + N_a).
     """

@@ -13,17 +13,18 @@ few values and the losses' almost all: the sum is not that of one Gaussian relea
     layered_delta(moved, 40.0) <= delta    # proven if true (an exact rational, rounded upwards)
 
 `layered_refutation` takes the same arguments and returns a proven *lower* bound: if it exceeds
-delta, the promise is false. Between the two lies a part in a thousand or less.
+delta, the claim is false. Between the two lies a part in a thousand or less.
 
 For the H steps of an episode: counts = 4H (transitions and visits; times the levels of a tree),
 losses = 2H moved by 1024 (bandit), H moved by 1024 (bandit, centred), or X·A moved by 1024 times
-the levels (full information). A mechanism whose losses carry no noise law of their own (public
-losses) has none here. ``losses=0`` or ``counts=0`` leaves that part out.
+the levels (full information). A mechanism whose losses carry no noise of their own (public losses)
+has none here. ``losses=0`` or ``counts=0`` leaves that part out.
 
 **Proof.** Given the sum T of the counts' noise, what remains is a release of the losses alone at
 epsilon minus the counts' privacy loss (n - 2T)/(2 sigma²): delta = E[D(epsilon - loss(T))], with D
-the delta of the losses. D is bounded by the closed form of `sums`, the law of T by convolution of
-its n draws (below sigma = 1.5) or by the lemma there; whatever is outside the window counts whole.
+the delta of the losses. D is bounded by the closed form of `arithmetic`, the distribution of T by
+convolution of its n draws (below sigma = 1.5) or by the lemma there; whatever is outside the window
+counts whole.
 """
 
 import dataclasses
@@ -45,12 +46,12 @@ from discreet.privacy.certificates.arithmetic import (
     at_precision,
     ball,
     binomial_atoms,
-    class_atoms,
     clipped,
     connect,
     delta_of_shift,
     excess,
     gathered,
+    group_atoms,
     half_line,
     hockey_stick,
     least_share,
@@ -164,11 +165,11 @@ def _smooth(fine: Shifted | None, epsilon: arb) -> tuple[arb, arb]:
     return (clipped(-epsilon.expm1()), arb(0)) if fine is None else smooth_parts(fine, epsilon)
 
 
-# What is certified: laws of noise together with the moves of one user, each with its bound.
+# What is certified: noise together with the moves of one user, each with its bound.
 #
-# A `Law` states a dominating pair in exact numbers and knows how to bound its delta. It knows
-# nothing of plans (`plans` reads those) and nothing of calibration. A further law is a class here,
-# a function in `verify.py`, and an entry in both tables.
+# A `Noise` states a dominating pair in exact numbers and knows how to bound its delta. It knows
+# nothing of mechanisms and nothing of calibration. A further one is a class here, a function in
+# `verify.py`, and an entry in both tables.
 
 
 Document = dict[str, Any]
@@ -182,7 +183,7 @@ _GRID_BITS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law(ABC):
+class Noise(ABC):
     """Noise on counters and the moves of one user."""
 
     name: ClassVar[str]
@@ -190,10 +191,10 @@ class Law(ABC):
     """What the verifier's roundings and cuts may add to the bound, in parts of delta."""
 
     moved: ClassVar[tuple[str, ...]] = ()
-    """Attributes that say how one user moves the counters; all others are the law's own numbers."""
+    """Attributes that say how one user moves the counters; all others are the noise's own."""
 
     def fields(self) -> Document:
-        """The law's own numbers, exactly."""
+        """The noise's own numbers, exactly."""
         names = [field.name for field in dataclasses.fields(self) if field.name not in self.moved]
         return {name: _exactly(getattr(self, name)) for name in names}
 
@@ -221,7 +222,7 @@ def _cut(delta: Fraction, digits: int = 12) -> str:
     return f"1e{math.floor(math.log10(delta)) - digits}"
 
 
-class _OnGrid(Law):
+class _OnGrid(Noise):
     """Noise of many values: connect the dots."""
 
     digits: ClassVar[int] = 12
@@ -306,7 +307,7 @@ class BinomialBits(_Moved):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonNoise(_Moved):
-    """Each counter carries Poisson noise of ``mean``: shuffle by classes, whatever the batch."""
+    """Each counter carries Poisson noise of ``mean``: a shuffled histogram, whatever the batch."""
 
     mean: Fraction
     ups: int
@@ -322,10 +323,10 @@ class PoissonNoise(_Moved):
 
 @dataclass(frozen=True, kw_only=True)
 class HistogramNoise(_OnGrid):
-    """Shuffle by classes: in each class a user moves one unit from a cell to another.
+    """Shuffled histograms: in each group a user moves one unit from a cell to another.
 
     Attributes:
-        kinds: (honest noise messages, probability of one cell, classes of this kind).
+        kinds: (honest noise messages, probability of one cell, groups of this kind).
     """
 
     kinds: tuple[tuple[int, Fraction, int], ...]
@@ -338,11 +339,11 @@ class HistogramNoise(_OnGrid):
         }
 
     def moves(self) -> Moves:
-        """One unit from a cell to another in so many classes of each kind."""
+        """One unit from a cell to another in so many groups of each kind."""
         return {"times": [times for *_, times in self.kinds]}
 
     def typical_loss(self) -> float:
-        """Of one class: two cells move."""
+        """Of one group: two cells move."""
         mean = min(float(trials * probability) for trials, probability, _ in self.kinds)
         return min(1.0, math.sqrt(2 / mean))
 
@@ -352,7 +353,7 @@ class HistogramNoise(_OnGrid):
         reach = math.ceil(4 * depth * self.typical_loss() / -math.log(base))
         total = NO_LOSS
         for trials, probability, times in self.kinds:
-            atoms = gathered(class_atoms(trials, probability, depth), base, reach)
+            atoms = gathered(group_atoms(trials, probability, depth), base, reach)
             total = total.times(connect(atoms, base, cut).repeated(times, cut), cut)
         return min(Fraction(1), upper(hockey_stick(total, epsilon, base)))
 
@@ -379,7 +380,7 @@ class TableNoise(_Moved):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianMoves(Law):
+class GaussianMoves(Noise):
     """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each.
 
     ``singles`` more move by one.
@@ -425,7 +426,7 @@ class GaussianMoves(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiledGaussian(Law):
+class PiledGaussian(Noise):
     """Any integer vector of moves, of L1 norm ``total`` and entries up to ``largest``.
 
     Every counter is there ``copies`` times (the levels of a tree), with noise of its own.
@@ -482,11 +483,11 @@ def best_order(rho: Fraction, epsilon: Fraction) -> Fraction:
     The logarithm of `concentrated` has the slope 2·a·rho - rho - epsilon - 1/a - 1/a^2, which grows
     with the order a: its root is found by halving.
     """
-    cost, promised = float(rho), float(epsilon)
-    low, high = 1.0, max(1.0, (cost + promised + 2) / (2 * cost))
+    cost, asked = float(rho), float(epsilon)
+    low, high = 1.0, max(1.0, (cost + asked + 2) / (2 * cost))
     for _ in range(60):
         a = (low + high) / 2
-        rises = 2 * a * cost - cost - promised - 1 / a - 1 / a**2 > 0
+        rises = 2 * a * cost - cost - asked - 1 / a - 1 / a**2 > 0
         low, high = (low, a) if rises else (a, high)
     return 1 + Fraction(max(1, round(64 * (low - 1))), 64)
 
@@ -498,7 +499,7 @@ def concentrated(rho: Fraction, epsilon: Fraction, order: Fraction) -> arb:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianGrid(Law):
+class GaussianGrid(Noise):
     """Encoded counters on an integer grid: any factorisation with integer columns.
 
     Attributes:
@@ -555,7 +556,7 @@ def coefficients_digest(coefficients: Iterable[int]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayeredGaussian(Layers, Law):
+class LayeredGaussian(Layers, Noise):
     """Coarse counts that move by one and fine losses that move by many units (`layered`)."""
 
     name: ClassVar[str] = "layered-gaussian"
@@ -568,7 +569,7 @@ class LayeredGaussian(Layers, Law):
         return found, {"name": name, "bits": _MASS_BITS, "cut": _cut(delta)}
 
 
-class _Pure(Law):
+class _Pure(Noise):
     """A pure epsilon: delta is zero, or nothing is proven."""
 
     @abstractmethod
@@ -630,9 +631,9 @@ class OneStep(_Pure):
         return bool(ball(odds).log() <= ball(epsilon))
 
 
-LAWS: dict[str, type[Law]] = {
-    law.name: law
-    for law in (
+NOISES: dict[str, type[Noise]] = {
+    noise.name: noise
+    for noise in (
         BinomialBits,
         PoissonNoise,
         HistogramNoise,

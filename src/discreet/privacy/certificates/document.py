@@ -13,7 +13,7 @@ from discreet._files import write_atomically
 from discreet._types import JsonObject, Plain
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.distributions import LAWS, Law, Progress
+from discreet.privacy.certificates.distributions import NOISES, Noise, Progress
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up
 
 FORMAT = "discreet-certificate/1"
@@ -33,7 +33,7 @@ class Certifiable(Protocol):
     def guarantee(self) -> Guarantee: ...
 
     def certified(self, users: int | None = None) -> tuple[str, dict[str, Any]]:
-        """The name of its noise distribution (one of `LAWS`) and the exact parameters."""
+        """The name of its noise distribution (one of `NOISES`) and the exact parameters."""
 
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:
         """What is released, of whom and when: all that the moves of one user depend on."""
@@ -41,10 +41,10 @@ class Certifiable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A release, the law of its noise and the guarantee that it delivers, in exact numbers."""
+    """A release, its noise and the guarantee that it delivers, in exact numbers."""
 
     release: dict[str, Plain]
-    law: Law
+    noise: Noise
     epsilon: Fraction
     delta: Fraction
 
@@ -52,7 +52,7 @@ class Claim:
         """As a certificate states it."""
         return {
             "release": self.release,
-            "law": {"name": self.law.name, **self.law.fields()},
+            "noise": {"name": self.noise.name, **self.noise.fields()},
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
         }
@@ -62,7 +62,7 @@ def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
     """What a mechanism *says* of itself, in exact numbers; `verify.py` derives the moves again.
 
     Args:
-        mechanism: of a batch, of a stream, or of an adversarial learner.
+        mechanism: of a batch, of continual releases, or of an adversarial learner.
         users: of the batch, where the noise depends on it; None: for every batch.
     """
     if not isinstance(mechanism, Certifiable):
@@ -73,7 +73,7 @@ def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
     guarantee = mechanism.guarantee
     if guarantee.notion == "none":
         raise UnsupportedError(
-            "A mechanism without privacy promises nothing that could be certified."
+            "A mechanism without privacy guarantees nothing that could be certified."
         )
     if guarantee.claimed is not None:
         raise UnsupportedError(
@@ -82,16 +82,16 @@ def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
     name, parameters = mechanism.certified(users)
     return Claim(
         release=mechanism.release_facts(users),
-        law=LAWS[name](**parameters),
-        epsilon=promised(guarantee.epsilon),
-        delta=promised(guarantee.delta),
+        noise=NOISES[name](**parameters),
+        epsilon=claimed(guarantee.epsilon),
+        delta=claimed(guarantee.delta),
     )
 
 
-def promised(value: float) -> Fraction:
+def claimed(value: float) -> Fraction:
     """The smaller of what a person means by a number and what the machine makes of it.
 
-    >>> promised(0.1)
+    >>> claimed(0.1)
     Fraction(1, 10)
     """
     return min(_validate.exact(value), Fraction(value))  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ class Certificate:
     """A claim, and the least delta(epsilon) that could be proven for it.
 
     Attributes:
-        claim: release, law, epsilon and delta.
+        claim: release, noise, epsilon and delta.
         bound: a proven bound on delta(epsilon); the claim holds if it is at most delta.
         method: how `verify.py` finds a bound again.
         seconds: of processor time, for the bound and for checking it.
@@ -148,7 +148,7 @@ class Certificate:
         pair = f"delta({rounded_up(claim.epsilon)})"
         if self.holds:
             bound, delta = rounded_up(self.bound, 9), rounded_up(claim.delta, 9)
-            return f"{pair} <= {bound} <= {delta} is proven."
+            return f"{pair} <= {bound} <= {delta} is proven for {claim.noise.name} noise."
         return (
             f"Not certified: the best bound on {pair} is {rounded_up(self.bound, 9)}, above "
             f"{rounded_down(claim.delta, 9)}; either the claim is false or the method is too "
@@ -198,11 +198,11 @@ def certify(
 def certify_claim(
     claim: Claim, *, check: bool = True, progress: Progress = lambda _: None
 ) -> Certificate:
-    """`certify` for a claim about any law."""
+    """`certify` for a claim about any noise."""
     start = time.process_time()
-    bound, method = claim.law.bound(claim.epsilon, claim.delta, progress)
+    bound, method = claim.noise.bound(claim.epsilon, claim.delta, progress)
     found = time.process_time()
-    bound = rounded(bound, claim.delta, claim.law.room)
+    bound = rounded(bound, claim.delta, claim.noise.room)
     certificate = Certificate(claim=claim, bound=bound, method=method)
     if check and certificate.holds:
         progress("checking with integers")

@@ -1,26 +1,27 @@
 """Check a privacy certificate: python verify.py FILE.
 
 One file, standard library, integers only; nothing of the project is imported. A certificate says:
-"this release, whose counters carry noise of this law, has delta(epsilon) <= bound <= delta". This
-program derives from the release how one user moves the counters (`moves_of`), computes an upper
-bound of its own and accepts if
+"this release, whose counters carry noise of this distribution, has delta(epsilon) <= bound <=
+delta". This program derives from the release how one user moves the counters (`moves_of`), computes
+an upper bound of its own and accepts if
 
     recomputed <= bound <= delta.
 
 What was verified is printed in one sentence (`claim`). Whoever edits a file can make it a proof of
-less: compare the sentence with what was promised, or let `discreet certify --verify` compare it.
+less: compare the sentence with what was claimed, or let `discreet certify --verify` compare it.
 
 **Numbers.** A real number x is known through integers low <= x·2^256 <= high. Every division rounds
 outwards. The transcendental functions are `exp` (a Taylor series), `PI` (Machin's formula) and
 `normal`, the normal distribution function (a series of positive terms).
 
-**Laws of many values** (binomial, poisson, classes, table): every move is a pair of distributions
-(P, Q); its privacy loss ln P/Q is spread over a grid of losses i·ln(1/x) so that merging the pieces
-gives the pair back ("connect the dots": a finer release, hence an upper bound). Moves are
+**Noise of many values** (binomial, poisson, histogram, table): every move is a pair of
+distributions (P, Q); its privacy loss ln P/Q is spread over a grid of losses i·ln(1/x) so that
+merging the pieces gives the pair back ("connect the dots": a finer release, hence an upper bound).
+Moves are
 independent: their polynomials multiply. What is cut off anywhere counts as delta. In the end
 delta <= sum of mass_i·(1 - e^epsilon·x^i)+ + (all that was cut off).
 
-**Gaussian laws**: see `excess`. **Pure laws** compare rational numbers, with e^epsilon from below.
+**Gaussian noise**: see `excess`. **Pure noise**: rational numbers against e^epsilon from below.
 
 **Work** is bounded: every long loop pays for its steps, of about a microsecond each, and a file
 that asks for more than `WORK` of them is refused. So is whatever cannot be computed.
@@ -47,9 +48,9 @@ LIMIT = 10**7
 WORK = 100 * 10**6
 """Steps of about a microsecond: a minute or two."""
 NOT_COVERED = (
-    "that what runs is this release and nothing else",
-    "that the samplers draw the stated noise (and that the coefficients of a square root have the "
-    "stated norm)",
+    "that what runs is this release and nothing else, and that its code draws the stated noise "
+    "(`discreet check mechanism` runs the code and looks)",
+    "that the coefficients of a square root have the stated norm",
     "the trust assumptions of the guarantee",
 )
 """What no certificate says anything about."""
@@ -172,7 +173,7 @@ def power(base: Fraction, times: int) -> int:
     return out
 
 
-# --- laws of many values: connect the dots -----------------------------------------------------
+# --- noise of many values: connect the dots ----------------------------------------------------
 
 
 def multiply(a: list[int], b: list[int], bits: int, more: int) -> list[int]:
@@ -234,18 +235,18 @@ def powers(base: Fraction, first: int, last: int, bits: int) -> dict[int, Pair]:
     return out
 
 
-Law = tuple[int, list[int], int]
+Distribution = tuple[int, list[int], int]
 """The least value, upper bounds on the probabilities from there on, and the rest's probability."""
 
 
-def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> Law:
+def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> Distribution:
     """The number of ones among ``trials`` bits."""
     a, b = probability.numerator, probability.denominator - probability.numerator
     mode = min(math.floor((trials + 1) * probability), trials)
     return unimodal(mode, trials, lambda x: ((trials - x + 1) * a, x * b), bits, cut)
 
 
-def poisson(mean: Fraction, bits: int, cut: Fraction) -> Law:
+def poisson(mean: Fraction, bits: int, cut: Fraction) -> Distribution:
     """Any number of rare events."""
     a, b = mean.numerator, mean.denominator
     return unimodal(math.floor(mean), None, lambda x: (a, x * b), bits, cut)
@@ -253,7 +254,7 @@ def poisson(mean: Fraction, bits: int, cut: Fraction) -> Law:
 
 def unimodal(
     mode: int, last: int | None, step: Callable[[int], Pair], bits: int, cut: Fraction
-) -> Law:
+) -> Distribution:
     """Exact ratios P(x)/P(x-1) = ``step(x)`` from the mode on, which fall as x grows.
 
     Normalised by what the window holds at least. ``last`` is the largest value, if there is one.
@@ -291,9 +292,11 @@ def _geometric(last: int, number: int, over: int) -> int:
     return up(last * number, over - number)
 
 
-def atoms(law: Law, ratio: Callable[[int], Pair]) -> tuple[list[tuple[int, int, int]], int]:
+def atoms(
+    noise: Distribution, ratio: Callable[[int], Pair]
+) -> tuple[list[tuple[int, int, int]], int]:
     """(mass under P, and Q/P as number and denominator); values of infinite loss are lost."""
-    first, masses, lost = law
+    first, masses, lost = noise
     found = [(mass, *ratio(x)) for x, mass in enumerate(masses, first)]
     finite = [(mass, number, over) for mass, number, over in found if number > 0 and over > 0]
     return finite, lost + sum(masses) - sum(mass for mass, _, _ in finite)
@@ -316,7 +319,7 @@ class Grid:
     def reach(self, first: int, last: int) -> dict[int, Pair]:
         """All powers from ``first`` to ``last``, and perhaps more."""
         if last - first > LIMIT:
-            raise Refused("The method's grid is too fine for this law.")
+            raise Refused("The method's grid is too fine for this distribution.")
         if first < self.ends[0] or last > self.ends[1]:
             self.ends = min(first, self.ends[0]), max(last, self.ends[1])
             self.powers = powers(self.base, *self.ends, self.bits)
@@ -335,7 +338,7 @@ def spread(parts: list[tuple[int, int, int]], grid: Grid, out: dict[int, int]) -
         while at[i + 1][1] > ratio:
             i += 1
             if i + 1 not in at:
-                raise Refused("The method's bits are too few for this law.")
+                raise Refused("The method's bits are too few for this distribution.")
         gap = at[i][0] - at[i + 1][1]
         if gap <= 0:
             raise Refused("The method's bits are too few for its base.")
@@ -354,14 +357,14 @@ def gathered(out: dict[int, int], lost: int) -> Masses:
 
 
 def connect_the_dots(
-    entry: "Entry", law: Law, ratios: dict[int, Callable[[int], Pair]]
+    entry: "Entry", noise: Distribution, ratios: dict[int, Callable[[int], Pair]]
 ) -> Fraction:
     """The dearer of both directions: the user's data against the neighbour's, and the reverse."""
     base, bits, cut = entry.base(), entry.bits(), entry.cut()
     moves: dict[int, int] = {}
     for shift, times in entry.moves():
         moves[shift] = moves.get(shift, 0) + times
-    grids = {s: crop(dots(*atoms(law, ratios[s]), base, bits), cut) for s in (-1, 1)}
+    grids = {s: crop(dots(*atoms(noise, ratios[s]), base, bits), cut) for s in (-1, 1)}
     worst = 0
     for sign in (1,) if moves.get(1) == moves.get(-1) else (1, -1):
         total: Masses = (0, [1 << bits], 0)
@@ -383,7 +386,7 @@ def hockey_stick(total: Masses, epsilon: Fraction, base: Fraction, bits: int) ->
     return delta
 
 
-# --- Gaussian laws -----------------------------------------------------------------------------
+# --- Gaussian noise ----------------------------------------------------------------------------
 
 
 def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
@@ -469,7 +472,7 @@ def concentrated(rho: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
     return Fraction(exp(exponent)[1], ONE) / order if exponent < 100 else Fraction(1)
 
 
-def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Law:
+def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Distribution:
     """One discrete Gaussian: weights over at least their sum."""
     weights, least = [exp(Fraction(0))], max(1, math.floor(cut * ONE / 4))
     while weights[-1][1] > least and len(weights) < LIMIT:
@@ -482,56 +485,56 @@ def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Law:
     return -reach, sides[:0:-1] + sides, up(rest << bits, total)
 
 
-# --- one function per law ----------------------------------------------------------------------
+# --- one function per noise --------------------------------------------------------------------
 
 
 def check_binomial(entry: "Entry") -> Fraction:
     """Every counter carries the sum of ``trials`` bits that are one with ``probability``."""
-    trials, p = entry.whole("law", "trials", most=10**15), entry.ratio("law", "probability")
+    trials, p = entry.whole("noise", "trials", most=10**15), entry.ratio("noise", "probability")
     if not 0 < p < 1 or trials * p * (1 - p) > 10**11:
         raise Refused("Expected a binomial with 0 < probability < 1 and variance <= 1e11.")
     a, b = p.numerator, p.denominator - p.numerator
-    law = binomial(trials, p, entry.bits(), entry.tail())
+    noise = binomial(trials, p, entry.bits(), entry.tail())
     ratios: dict[int, Callable[[int], Pair]] = {
         1: lambda x: (x * b, (trials - x + 1) * a),
         -1: lambda x: ((trials - x) * a, (x + 1) * b),
     }
-    return connect_the_dots(entry, law, ratios)
+    return connect_the_dots(entry, noise, ratios)
 
 
 def check_poisson(entry: "Entry") -> Fraction:
     """Every counter carries Poisson noise of ``mean``."""
-    mean = entry.positive("law", "mean")
+    mean = entry.positive("noise", "mean")
     if mean > 10**11:
         raise Refused("Expected a mean of at most 1e11.")
     a, b = mean.numerator, mean.denominator
-    law = poisson(mean, entry.bits(), entry.tail())
+    noise = poisson(mean, entry.bits(), entry.tail())
     ratios: dict[int, Callable[[int], Pair]] = {
         1: lambda x: (x * b, a),
         -1: lambda x: (a, (x + 1) * b),
     }
-    return connect_the_dots(entry, law, ratios)
+    return connect_the_dots(entry, noise, ratios)
 
 
-def check_classes(entry: "Entry") -> Fraction:
-    """A user moves one unit from cell a to cell b in each of ``times`` classes of each kind.
+def check_histogram(entry: "Entry") -> Fraction:
+    """A user moves one unit from cell a to cell b in each of ``times`` groups of each kind.
 
     Each of ``trials`` messages falls into a with ``probability``, into b with the same, else
-    elsewhere. Let N_a and N_b be their numbers. M = N_a + N_b has one law in both worlds; given
-    M, N_a counts heads among M fair coins, and the pair is 1 + N_a against N_a. At (1 + N_a, N_b)
-    the ratio Q/P is N_b/(1 + N_a). Exchanging a and b shows that both directions are the same.
+    elsewhere. Let N_a and N_b be their numbers. M = N_a + N_b has one distribution in both worlds;
+    given M, N_a counts heads among M fair coins, and the pair is 1 + N_a against N_a. At (1 + N_a,
+    N_b) the ratio Q/P is N_b/(1 + N_a). Exchanging a and b shows that both directions are the same.
     """
     trials, probabilities, times = entry.kinds()
     base, bits, cut = entry.base(), entry.bits(), entry.cut()
     total: Masses = (0, [1 << bits], 0)
     for n, p, count in zip(trials, probabilities, times, strict=True):
-        one = crop(class_masses(n, p, Grid(base, bits), entry.tail()), cut)
+        one = crop(group_masses(n, p, Grid(base, bits), entry.tail()), cut)
         total = compose(total, repeat(one, count, bits, cut), bits, cut)
     return Fraction(hockey_stick(total, entry.epsilon, base, bits), 1 << bits)
 
 
-def class_masses(trials: int, probability: Fraction, grid: Grid, tail: Fraction) -> Masses:
-    """The losses of one class on the grid."""
+def group_masses(trials: int, probability: Fraction, grid: Grid, tail: Fraction) -> Masses:
+    """The losses of one group on the grid."""
     bits, out = grid.bits, dict[int, int]()
     both = 2 * probability
     first, masses, lost = (
@@ -554,7 +557,7 @@ def check_table(entry: "Entry") -> Fraction:
     Upper bounds on P and lower bounds on Q can only raise (P - e^epsilon·Q)+; what was cut off P
     counts as lost.
     """
-    weights, draws = entry.field("law", "weights"), entry.whole("law", "draws")
+    weights, draws = entry.field("noise", "weights"), entry.whole("noise", "draws")
     if (
         not isinstance(weights, list)
         or len(weights) > 10**6
@@ -564,14 +567,14 @@ def check_table(entry: "Entry") -> Fraction:
     total, bits, cut = sum(weights), entry.bits(), entry.cut() // (16 * draws)
     if not total:
         raise Refused("The weights of a table must not all be zero.")
-    law = repeat((0, [up(w << bits, total) for w in weights], 0), draws, bits, cut)
+    noise = repeat((0, [up(w << bits, total) for w in weights], 0), draws, bits, cut)
     first, lower, _ = repeat((0, [(w << bits) // total for w in weights], 0), draws, bits, cut, 0)
-    least, most = dict(enumerate(lower, first)), dict(enumerate(law[1], law[0]))
+    least, most = dict(enumerate(lower, first)), dict(enumerate(noise[1], noise[0]))
     ratios: dict[int, Callable[[int], Pair]] = {
         1: lambda x: (least.get(x - 1, 0), most[x]),
         -1: lambda x: (least.get(x + 1, 0), most[x]),
     }
-    return connect_the_dots(entry, law, ratios)
+    return connect_the_dots(entry, noise, ratios)
 
 
 def check_discrete_gaussian(entry: "Entry") -> Fraction:
@@ -635,11 +638,11 @@ def check_gaussian_grid(entry: "Entry") -> Fraction:
     Discrete Gaussian noise is within 1/(24 sigma²) in total variation of rounded normal noise:
     sum (p - q)+ with q/p >= E exp(-u²/(2 sigma²)) >= 1 - 1/(24 sigma²), u uniform on [-1/2, 1/2].
     """
-    variance, length = entry.variance("sigma"), entry.whole("law", "length")
-    norm = entry.whole("law", "squared_norm", most=1 << 200)
-    coefficients = entry.field("law", "coefficients")
+    variance, length = entry.variance("sigma"), entry.whole("noise", "length")
+    norm = entry.whole("noise", "squared_norm", most=1 << 200)
+    coefficients = entry.field("noise", "coefficients")
     if not isinstance(coefficients, str) or not re.fullmatch("[0-9a-f]{64}", coefficients):
-        raise Refused("Expected law.coefficients to be a SHA-256 in hexadecimal digits.")
+        raise Refused("Expected noise.coefficients to be a SHA-256 in hexadecimal digits.")
     units, cells = (int(entry.moved[name]) for name in ("squares", "cells"))
     if entry.method == "concentrated":
         rho = norm * units / (2 * variance)
@@ -676,12 +679,12 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
 def check_discrete_laplace(entry: "Entry") -> Fraction:
     """A move of one unit changes every probability by at most exp(1/scale)."""
     units = sum(abs(shift) * times for shift, times in entry.moves())
-    return _pure(units / entry.positive("law", "scale") <= entry.epsilon)
+    return _pure(units / entry.positive("noise", "scale") <= entry.epsilon)
 
 
 def check_randomized_response(entry: "Entry") -> Fraction:
     """Every moved counter is a bit, reported wrongly with probability ``flip``."""
-    flip = entry.ratio("law", "flip")
+    flip = entry.ratio("noise", "flip")
     if not 0 < flip < 1:
         raise Refused("The flip probability must be between 0 and 1.")
     bits = sum(times for _, times in entry.moves())
@@ -691,7 +694,7 @@ def check_randomized_response(entry: "Entry") -> Fraction:
 
 def check_one_step(entry: "Entry") -> Fraction:
     """A true bit is one with probability ``keep``, a false one with ``flip``; moves swap them."""
-    keep, flip = entry.ratio("law", "keep"), entry.ratio("law", "flip")
+    keep, flip = entry.ratio("noise", "keep"), entry.ratio("noise", "flip")
     if not 0 < flip <= keep < 1:
         raise Refused("Expected 0 < flip <= keep < 1.")
     ups = sum(times for shift, times in entry.moves() if shift > 0)
@@ -705,10 +708,10 @@ def _pure(holds: bool) -> Fraction:
     return Fraction(0) if holds else Fraction(1)
 
 
-LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
+NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
     "binomial": (check_binomial, "trials probability", "connect-the-dots"),
     "poisson": (check_poisson, "mean", "connect-the-dots"),
-    "histogram": (check_classes, "trials probability", "connect-the-dots"),
+    "histogram": (check_histogram, "trials probability", "connect-the-dots"),
     "table": (check_table, "weights draws", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "sum convolution"),
     "piled-gaussian": (check_piled_gaussian, "sigma", "all-directions"),
@@ -720,7 +723,7 @@ LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
     "randomized-response": (check_randomized_response, "flip", "rational"),
     "one-step": (check_one_step, "keep flip", "rational"),
 }  # fmt: skip
-"""Law -> its check, its fields, its methods."""
+"""Noise -> its check, its fields, its methods."""
 METHODS = {
     "connect-the-dots": "base bits cut", "convolution": "bits cut", "convolved-counts": "bits cut",
     "summed-counts": "bits cut", "sum": "", "all-directions": "small_norms order", "analytic": "",
@@ -736,7 +739,7 @@ class Entry:
     """A certificate whose fields are all present, all known and all of the right kind."""
 
     def __init__(self, data: Any) -> None:
-        keys = {"format", "release", "law", "epsilon", "delta", "method", "bound"}
+        keys = {"format", "release", "noise", "epsilon", "delta", "method", "bound"}
         if not isinstance(data, dict) or not keys <= set(data) <= keys | {"digest"}:
             raise Refused(f"Expected a certificate with the fields {', '.join(sorted(keys))}.")
         if data["format"] != "discreet-certificate/1":
@@ -746,14 +749,14 @@ class Entry:
         if "digest" in data and data["digest"] != digest(data):
             raise Refused("The file was edited: its digest does not fit its content.")
         self.data = data
-        name = self.field("law", "name")
-        if not isinstance(name, str) or name not in LAWS:
-            raise Refused(f"Unknown law {short(name)}; this program knows {', '.join(LAWS)}.")
-        self.check, law, methods = LAWS[name]
+        name = self.field("noise", "name")
+        if not isinstance(name, str) or name not in NOISES:
+            raise Refused(f"Unknown noise {short(name)}; this program knows {', '.join(NOISES)}.")
+        self.check, noise, methods = NOISES[name]
         self.method = self.field("method", "name")
         if self.method not in methods.split():
-            raise Refused(f"Unknown method {short(self.method)} for the law {name!r}.")
-        self.only("law", "name " + law)
+            raise Refused(f"Unknown method {short(self.method)} for the noise {name!r}.")
+        self.only("noise", "name " + noise)
         self.only("method", "name " + METHODS[self.method])
         self.epsilon = rational(data["epsilon"], 100)
         self.delta, self.bound = rational(data["delta"]), rational(data["bound"])
@@ -767,7 +770,7 @@ class Entry:
             raise Refused(f"Expected {part!r} to have exactly the fields {names}.")
 
     def field(self, part: str, name: str) -> Any:
-        """A field of the release, the law or the method."""
+        """A field of the release, the noise or the method."""
         if not isinstance(self.data[part], dict) or name not in self.data[part]:
             raise Refused(f"The field {part}.{name} is missing.")
         return self.data[part][name]
@@ -792,9 +795,9 @@ class Entry:
 
     def variance(self, name: str) -> Fraction:
         """The square of a sigma."""
-        sigma = self.positive("law", name)
+        sigma = self.positive("noise", name)
         if not Fraction(1, 10**9) <= sigma <= 10**60:
-            raise Refused(f"Expected law.{name} from 1e-9 to 1e60.")
+            raise Refused(f"Expected noise.{name} from 1e-9 to 1e60.")
         return sigma**2
 
     def moves(self) -> list[Pair]:
@@ -802,16 +805,16 @@ class Entry:
         return [(move["shift"], move["times"]) for move in self.moved]
 
     def kinds(self) -> tuple[list[int], list[Fraction], list[int]]:
-        """Trials, probabilities and numbers of all kinds of classes."""
-        trials, texts = self.field("law", "trials"), self.field("law", "probability")
+        """Trials, probabilities and numbers of all kinds of groups."""
+        trials, texts = self.field("noise", "trials"), self.field("noise", "probability")
         times = self.moved["times"]
         if not all(isinstance(x, list) and len(x) == len(times) for x in (trials, texts)):
             raise Refused(f"Expected trials and probability as lists of {len(times)} kinds.")
         if not all(type(n) is int and 0 < n <= 10**18 for n in trials):
-            raise Refused("Expected law.trials from 1 to 1e18.")
+            raise Refused("Expected noise.trials from 1 to 1e18.")
         found = [rational(text, 100) for text in texts]
         if not all(0 < 2 * p <= 1 for p in found):
-            raise Refused("Expected law.probability above 0 and at most 1/2.")
+            raise Refused("Expected noise.probability above 0 and at most 1/2.")
         if not all(n * p <= 10**9 for n, p in zip(trials, found, strict=True)):
             raise Refused("Expected noise of mean 1e9 at most.")
         return trials, found, times
@@ -940,7 +943,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def derived(entry: Entry) -> Any:
     """The moves of one user of the file's release, if it can have the file's noise."""
-    release, law = entry.data["release"], entry.data["law"]
+    release, noise = entry.data["release"], entry.data["noise"]
     kind = f"{entry.field('release', 'trust')} {entry.field('release', 'schedule')}"
     mechanism = entry.field("release", "mechanism")
     if kind not in KINDS or mechanism not in KINDS[kind][0].split():
@@ -950,25 +953,25 @@ def derived(entry: Entry) -> Any:
         if name in release and not holds(release[name]):
             raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
     found = moves_of(release)
-    if law["name"] not in found:
-        raise Refused(f"The mechanism {mechanism} has no noise of law {law['name']} here.")
-    if law.get("length", release.get("episodes")) != release.get("episodes"):
-        raise Refused("Expected law.length to be the release's episodes.")
-    if "users" in release and (release["users"] is None) != (law["name"] == "poisson"):
+    if noise["name"] not in found:
+        raise Refused(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
+    if noise.get("length", release.get("episodes")) != release.get("episodes"):
+        raise Refused("Expected noise.length to be the release's episodes.")
+    if "users" in release and (release["users"] is None) != (noise["name"] == "poisson"):
         raise Refused("Expected release.users of a batch, and null of the limit (poisson).")
     # Every user who is counted on adds as much noise as any other; a local report has its own.
     users = release.get("users")
     honest = math.floor(rational(release["honest"]) * users) if users else 1
-    trials = law.get("trials", honest)
+    trials = noise.get("trials", honest)
     for n in trials if isinstance(trials, list) else [trials]:
         wrong = not honest or type(n) is not int or n % honest != 0
-        if wrong or law.get("draws", honest) != honest:
+        if wrong or noise.get("draws", honest) != honest:
             raise Refused(f"This noise is not the sum of that of {honest} honest users.")
-    return found[law["name"]]
+    return found[noise["name"]]
 
 
 def moves_of(release: dict[str, Any]) -> dict[str, Any]:
-    """Law -> how one user moves the counters at most, for every law that the release can have.
+    """Noise -> how one user moves the counters at most, for every noise the release can have.
 
     Neighbours differ in one user's episode: H steps, k statistics. At every step one unit leaves
     one counter of a statistic and one enters another: kH counters rise by one and kH fall, 2kH
@@ -978,7 +981,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
       steps (stationary), up to H units pile up on one counter: every integer vector of L1 norm 2kH
       and entries up to H, of squared norm 2kH·H at most.
     - A tree over K episodes has L = ceil(log2 K) levels of noisy nodes (at least one); an episode
-      is in one node of each, so everything moves L times. Square root: the law has its columns.
+      is in one node of each, so everything moves L times. Square root: the noise has its columns.
     - A central batch of transitions and rewards is released in half units: a transition counts 2,
       a reward 2r - 1, and who has left is counted, so every user is in one transition counter at
       every step. Two users in different cells: two transition counters move by 2, two rewards by 1.
@@ -988,14 +991,14 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
       A move of one counter by 2 is worse than moves of two by 1 (their sum is sufficient for both),
       so a small d is worst; but below floor(H/2) equal cells follow each other, and every step less
       in different cells leaves the transitions of two more steps unmoved: d = floor(H/2).
-    - Bits: kH counters up, kH down, like bounded noise. Classes: a user has one unit in each class,
-      a statistic at a step (without the last transitions, if these are left out), and moves it to
-      another cell. Classes of equally many cells have equal noise; a policy with one action per
-      state has S·S + 1 cells for transitions, 2S + 1 for rewards and S + 1 for visits.
+    - Bits: kH counters up, kH down, like bounded noise. Histogram: a user has one unit in each
+      group, a statistic at a step (without the last transitions, if these are left out), and moves
+      it to another cell. Groups of equally many cells have equal noise; a policy with one action
+      per state has S·S + 1 cells for transitions, 2S + 1 for rewards and S + 1 for visits.
     - One-step and split: one category of one step is reported, as one bit per category: one rises,
       one falls. Randomised response: 2kH bits change.
     - Layers: transitions and visits per step (k = 2), and losses of up to 1024 units: bandit, once,
-      on the H visited pairs of each of the two users; full, in the stream, on all X·A pairs.
+      on the H visited pairs of each of the two users; full, after every episode, on all X·A pairs.
     """
     mechanism, widths = release["mechanism"], release.get("widths")
     horizon = release["horizon"] if widths is None else len(widths) - 1
@@ -1050,13 +1053,13 @@ def shifts(*moves: Pair) -> list[dict[str, int]]:
 
 
 def compare(data: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse a certificate of another release or noise than ``wanted``, or of a weaker promise."""
+    """Refuse a certificate of another release or noise, or of a weaker guarantee."""
     _same(data, wanted, "release")
     for name in ("epsilon", "delta"):
         said, due = rational(data[name]), rational(wanted[name])
         if said > due:
             raise Refused(f"It proves {name} {above(said)}, and {above(due)} was asked for.")
-    _same(data, wanted, "law")
+    _same(data, wanted, "noise")
 
 
 def _same(data: dict[str, Any], wanted: dict[str, Any], part: str) -> None:
@@ -1077,9 +1080,9 @@ def proven(data: dict[str, Any], recomputed: Fraction) -> dict[str, Any]:
     return {
         "claim": claim(data),
         "release": data["release"],
-        "law": {
+        "noise": {
             name: str(Fraction(value)) if _is_rational(name, value) else value
-            for name, value in data["law"].items()
+            for name, value in data["noise"].items()
         },
         "moves": Entry(data).moved,
         **{name: str(rational(data[name])) for name in ("epsilon", "delta", "bound")},
@@ -1090,7 +1093,7 @@ def proven(data: dict[str, Any], recomputed: Fraction) -> dict[str, Any]:
 
 def claim(data: dict[str, Any]) -> str:
     """What a certificate is a proof of, in one sentence that names every field."""
-    release, law = data["release"], data["law"]
+    release = data["release"]
     if "widths" in release:
         public = "public losses" if release["public_losses"] else "losses"
         what = f"transitions, visits and {public} ({release['feedback']} feedback) of layers of "
@@ -1108,12 +1111,12 @@ def claim(data: dict[str, Any]) -> str:
         if "honest" in release:
             what += f", {_honest(rational(release['honest']), release['users'])}"
     notion = {"central": "JDP", "local": "LDP", "shuffle": "SDP"}[release["trust"]]
-    noise = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
+    noise = [f"{name} {_read(value)}" for name, value in data["noise"].items() if name != "name"]
     pair = f"{above(rational(data['epsilon']))}, {above(rational(data['delta']))}"
     return (
         f"({pair})-{notion} of {what}, {release['participations']} participation per person, by "
-        f"the {release['trust']} mechanism {release['mechanism']} with {law['name']} noise of "
-        f"{', '.join(noise)}."
+        f"the {release['trust']} mechanism {release['mechanism']} with "
+        f"{data['noise']['name']} noise of {', '.join(noise)}."
     )
 
 

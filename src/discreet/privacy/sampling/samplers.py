@@ -85,17 +85,16 @@ def _f(x: float) -> float:
 #    ratio q^(B^d), and P(z_j) is proportional to q^(z_j·B^j) on 0 .. B-1.
 # 3. *Tables.* The pair (y, s), as the number 2y + s below B, and every z_j is drawn from an alias
 #    table (Walker 1977; Vose 1991) of B columns, 2^54 chances each: a random word of 64 bits names
-# a
-#    column by its low ten bits, and the others decide between the two values of that column.
+#    a column by its low ten bits, and the others decide between the two values of that column.
 #
 # d is the least with scale/B^d <= 11: then y reaches 512 with a probability below e^-46 < 2^-64,
 # and such a y is never drawn.
 #
 # **Exactness.** Probabilities are computed to sixty decimal digits and rounded to multiples of
 # 2^-64, with sum one; the tables hold these multiples exactly. Rounding moves less than 1024·2^-65
-# = 2^-55 of mass per digit, the cut tail less than 2^-64. So the law of a draw is within (d +
-# 1)·2^-55 of the stated one in total variation, whatever the scale (d = 1 up to 11,264, and 5 at
-# the largest scale allowed, 1e15).
+# = 2^-55 of mass per digit, the cut tail less than 2^-64. So the distribution of a draw is within
+# (d + 1)·2^-55 of the stated one in total variation, whatever the scale (d = 1 up to 11,264, and 5
+# at the largest scale allowed, 1e15).
 
 
 DIGIT_BITS = 10
@@ -126,10 +125,10 @@ def digit_weights(scale: float) -> list[list[int]]:
         rate = -1 / Decimal(scale)
         odds = rate.exp()
         tops = _powers((rate * _BASE**below).exp(), _BASE // 2)
-        laws = [[mass for top in tops for mass in (top, top * odds)]]
+        digits = [[mass for top in tops for mass in (top, top * odds)]]
         for digit in reversed(range(below)):
-            laws.append(_powers((rate * _BASE**digit).exp(), _BASE))
-        return [_rounded(law) for law in laws]
+            digits.append(_powers((rate * _BASE**digit).exp(), _BASE))
+        return [_rounded(masses) for masses in digits]
 
 
 def _powers(ratio: Decimal, count: int) -> list[Decimal]:

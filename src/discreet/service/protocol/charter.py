@@ -270,7 +270,7 @@ class Charter(canonical.Document):
                 "users": None,
                 "honest": str(self.honest),
             },
-            "law": {"name": "poisson", "mean": str(self.mean)},
+            "noise": {"name": "poisson", "mean": str(self.mean)},
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
         }

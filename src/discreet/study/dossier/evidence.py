@@ -2,8 +2,8 @@
 
 Three kinds of evidence about the noise, on code that shares nothing:
 
-- a *certificate*: delta(epsilon) of the mechanism's law, at this shape, by ball arithmetic, checked
-  again with integers (`privacy.certificates`, extra ``certify``);
+- a *certificate*: delta(epsilon) of the mechanism's noise, at this shape, by ball arithmetic,
+  checked again with integers (`privacy.certificates`, extra ``certify``);
 - the *exact audit at this shape*: the real release function is run with preset draws, and the
   distribution of its outputs computed from how draws and data enter, where that is feasible;
 - an *attack at this shape*: many releases of two neighbouring data sets, a test learnt on half of
@@ -212,22 +212,22 @@ def _paths(
 
 
 def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """The exact noise: the law in exact numbers, and what it adds to one counter."""
+    """The exact noise: the distribution in exact numbers, and what it adds to one counter."""
     try:
         from discreet.privacy.certificates.document import claim_of
 
         largest = max(sizes, default=None) if mechanism.per_batch else None
-        law = claim_of(mechanism, users=largest).law
+        noise = claim_of(mechanism, users=largest).noise
     except (UnsupportedError, CalibrationError, ImportError):
-        law = None
+        noise = None
     yield "mechanism", mechanism.name
     yield "statistics", ", ".join(mechanism.statistics)
-    if law is not None:
-        yield "noise distribution", law.name
-        for name, value in law.fields().items():
+    if noise is not None:
+        yield "noise distribution", noise.name
+        for name, value in noise.fields().items():
             yield f"its {name}, exactly", _plain(value)
-        yield "one participant moves", _moves(law.moves())
-        if getattr(mechanism, "centred", False) and law.name.startswith("discrete-"):
+        yield "one participant moves", _moves(noise.moves())
+        if getattr(mechanism, "centred", False) and noise.name.startswith("discrete-"):
             yield "unit of these", "half a user: a step counts 2, a reward between -1 and 1"
     times = (
         [mechanism.episodes]
@@ -236,8 +236,8 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
     )
     for users in times:
         for name, variance in mechanism.noise_variance(users).items():
-            noise = rounded_noise(math.sqrt(variance))
-            deviation = f"{noise} users (standard deviation, {users:,} took part)"
+            spread = rounded_noise(math.sqrt(variance))
+            deviation = f"{spread} users (standard deviation, {users:,} took part)"
             yield f"noise on a counter of {name}", deviation
 
 
