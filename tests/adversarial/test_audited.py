@@ -119,7 +119,7 @@ def test_without_privacy_everything_is_seen():
     sampler = PresetSampler.still()
     path = layered_path(mechanism)
     path.base(sampler)
-    assert sampler.laws == []
+    assert sampler.noises == []
 
 
 def test_every_mechanism_that_serves_losses_is_audited():

@@ -770,8 +770,8 @@ _SAMPLERS = (
     Mutant(
         "secure-gaussian-halved",
         "the secure sampler draws half of the Gaussian noise",
-        "return _from_opendp(_gaussian(float(sigma)), size)",
-        "return _from_opendp(_gaussian(float(sigma) / 2), size)",
+        '_measurement("make_gaussian", "l2_distance", float(sigma))',
+        '_measurement("make_gaussian", "l2_distance", float(sigma) / 2)',
         ("test_secure_sampler_fits_the_exact_probabilities",),
     ),
     Mutant(
@@ -842,8 +842,9 @@ _FRESH = (
     Mutant(
         "wide-secure-draws-again",
         "every second wide Gaussian draw of the secure sampler is the one before",
-        "return _from_opendp(_gaussian(float(sigma)), size)",
-        "drawn, mine = _from_opendp(_gaussian(float(sigma)), size), SecureSampler\n"
+        'return _from_opendp(_measurement("make_gaussian", "l2_distance", float(sigma)), size)',
+        'made = _measurement("make_gaussian", "l2_distance", float(sigma))\n'
+        "        drawn, mine = _from_opendp(made, size), SecureSampler\n"
         "        mine.calls = getattr(mine, 'calls', 0) + 1\n"
         "        if sigma > 1e6 and not mine.calls % 2 and mine.last.shape == drawn.shape:\n"
         "            return mine.last.copy()\n"

@@ -1,7 +1,17 @@
-"""Exact privacy budgets: rational numbers, so that 0.1 + 0.9 of 1 is not an overspend.
+"""What was released about which people, added up person by person, and what they may still pay.
 
-Releases about the same users add up. A `Budget` grants nothing it cannot pay: it checks first and
-changes state after. Who knows the users' names keeps a `discreet.privacy.ledger.Ledger`.
+A release is charged *before* it is made: a process killed between the two leaves a charge without a
+release, never the other way round. Releases about one person add up, releases about others do not
+(basic composition); what counts is the person about whom most was released. Sums are exact rational
+numbers: 0.1 + 0.9 of 1 is not an overspend. What the budget does not cover is refused, and then
+nothing has changed.
+
+`Budget` is for one group of users, in memory. `Ledger` knows people, in a file beside the data:
+they are recognised by keyed digests of their names (`discreet._spelling.person`), and all people of
+a table by the digest of its file, should its names be read from another column. So a copy, a table
+with one row changed and half of a table are charged to the people in them. The file is written
+whole or not at all, under a lock, readable by its owner only. Its key is in it: keep it as you keep
+the list of people. Who loses the ledger loses the count.
 """
 
 import base64
@@ -108,23 +118,6 @@ def overspent(requested: Cost, remaining: Cost) -> BudgetError:
         f"The privacy budget does not cover this release; nothing was released. "
         f"Requested: {requested}. Remaining: {remaining}. Difference: {difference}."
     )
-
-
-# `Ledger`: what was released about which people, added up person by person, beside the data.
-#
-# Releases about one person add up, releases about others do not (basic composition); what counts is
-# the person about whom most was released. People are recognised by keyed digests of their names
-# (`discreet._spelling.person`), and all people of a table by the digest of its file, should its
-# names
-# be read from another column: a copy, a table with one row changed and half of a table are charged
-# to the people in them.
-#
-# A release is charged *before* it is made: a process killed between the two leaves a charge
-# without a
-# release, never the other way round. The file is written whole or not at all, under a lock,
-# readable
-# by its owner only. Its key is in it: keep it as you keep the list of people. Who loses the ledger
-# loses the count.
 
 
 FORMAT = "discreet-ledger-1"
@@ -257,12 +250,7 @@ class Ledger:
         self._content = _Content()
 
     def record(self, epsilon: Number, delta: Number = 0, *, users: Sequence[object]) -> Account:
-        """Charge one release to its people, before it is made.
-
-        Args:
-            epsilon: what it costs each of them.
-            delta: likewise.
-            users: their names, each once.
+        """Charge one release to its people, each named once, before it is made.
 
         Raises:
             BudgetError: the budget does not cover it; nothing is charged.

@@ -17,7 +17,7 @@ from discreet.privacy.accounting.search import (
     discrete_gaussian_sigma,
     noise_bits,
 )
-from helpers.curves import binomial_law, dearest, sum_law, table_law
+from helpers.curves import binomial_law, dearest, distribution_of_sum, table_law
 from helpers.properties import given, st
 
 GOLDEN = [  # horizon, epsilon, std of exact shuffle noise, its bits, std of the central Gaussian
@@ -161,7 +161,7 @@ def test_noise_is_spread_evenly(trials, users):
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_the_noise_of_a_batch_is_that_of_its_users(each, users):
     one = table_law(each.weights) if each.weights else binomial_law(each.bits, each.probability)
-    truth = sum_law(one, users)
+    truth = distribution_of_sum(one, users)
     noise = each.pmf(users)
     first = noise.first if not each.weights else noise.first + users * each.bits // 2
     found = dict(
@@ -181,17 +181,17 @@ def test_extremes_are_all_ones_and_all_zeros():
 @pytest.mark.parametrize("weights", [(), (1, 6, 1)])
 @pytest.mark.parametrize("users", [1, 4])
 def test_noise_is_drawn_from_what_was_calibrated(weights, users):
-    from discreet.privacy.auditing.probes import Law, PresetSampler
+    from discreet.privacy.auditing.probes import Noise, PresetSampler
 
     sampler = PresetSampler.still()
     NoiseBits(2, 0.25, weights).draw(sampler, users, 3)
     masses = (np.array([1, 6, 1]) / 8).tobytes()
     expected = (
-        Law("table", 1.0, users, table=masses)
+        Noise("table", 1.0, users, table=masses)
         if weights
-        else Law("binomial", 0.25, trials=2 * users)
+        else Noise("binomial", 0.25, trials=2 * users)
     )
-    assert sampler.laws == [expected] * 3
+    assert sampler.noises == [expected] * 3
 
 
 # --- against all outputs, in fractions -----------------------------------------------------------
@@ -215,4 +215,4 @@ def test_the_bits_of_few_users_against_all_outputs(users):
     epsilon, delta = 3.0, 0.05
     each = noise_bits(users, 1, 1, epsilon, delta)
     one = table_law(each.weights) if each.weights else binomial_law(each.bits, each.probability)
-    assert dearest(sum_law(one, users), [1, -1], epsilon) <= Fraction(delta)
+    assert dearest(distribution_of_sum(one, users), [1, -1], epsilon) <= Fraction(delta)

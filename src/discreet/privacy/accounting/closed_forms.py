@@ -42,9 +42,7 @@ _PI = Decimal(
 def gaussian_delta_above(ratio: Decimal, epsilon: Decimal) -> Decimal:
     """At least the delta of Gaussian noise, and by a factor of at most 1 + 2e-20.
 
-    Args:
-        ratio: L2 sensitivity in standard deviations, above zero.
-        epsilon: at least zero.
+    ``ratio`` is the L2 sensitivity in standard deviations, above zero.
 
     >>> f"{gaussian_delta_above(Decimal(6) / Decimal('25.348'), Decimal(1)):.10e}"
     '1.0000595637e-6'
@@ -65,34 +63,20 @@ def _density(t: Decimal) -> Decimal:
 
 def _mills(t: Decimal) -> tuple[Decimal, Decimal]:
     """A lower and an upper bound of Q(t) over the density at t."""
-    if t >= 2:
-        return _by_fraction(t)
-    if t >= 0:
-        low, high = _by_series(t)
+    if t < 0:
+        low, high = _mills(-t)
+        one = 1 / _density(t)
+        return one - high, one - low
+    tolerance = Decimal(10) ** (_SPARE - decimal.getcontext().prec)
+    if t < 2:  # the series of (1/2 - Q(t)) / density
+        total = term = t
+        odd = 1
+        while odd < 2 * t * t or term > tolerance * total:
+            odd += 2
+            term = term * t * t / odd
+            total += term
         half = _HALF / _density(t)
-        return half - high, half - low
-    low, high = _mills(-t)
-    one = 1 / _density(t)
-    return one - high, one - low
-
-
-def _tolerance() -> Decimal:
-    return Decimal(10) ** (_SPARE - decimal.getcontext().prec)
-
-
-def _by_series(t: Decimal) -> tuple[Decimal, Decimal]:
-    """Bounds of (1/2 - Q(t)) / density, for t from 0 to 2."""
-    total = term = t
-    odd = 1
-    while odd < 2 * t * t or term > _tolerance() * total:
-        odd += 2
-        term = term * t * t / odd
-        total += term
-    return total, total + term
-
-
-def _by_fraction(t: Decimal) -> tuple[Decimal, Decimal]:
-    """Two neighbouring convergents, by their recursion."""
+        return half - (total + term), half - total
     above, below = (Decimal(1), t), (t, t * t + 1)  # 1/t and t/(t² + 1)
     k = 2
     while True:
@@ -101,7 +85,7 @@ def _by_fraction(t: Decimal) -> tuple[Decimal, Decimal]:
         second = t * first[0] + (k + 1) * below[0], t * first[1] + (k + 1) * below[1]
         above, below, k = first, second, k + 2
         low, high = below[0] / below[1], above[0] / above[1]
-        if high - low <= _tolerance() * low:
+        if high - low <= tolerance * low:
             return low, high
 
 
@@ -249,9 +233,7 @@ def flip_probability(epsilon: float, bits: int = 1) -> float:
     e^(epsilon/bits), and q is raised, compared as an exact rational, until q >= 1/(E + 1); then
     (1-q)/q <= E. That q < 1/2 is checked as well, so reports can always be debiased.
 
-    Args:
-        epsilon: of all bits together.
-        bits: how many bits of a report can differ between two users.
+    ``epsilon`` is that of all ``bits`` of a report that can differ between two users.
 
     Raises:
         CalibrationError: if epsilon/bits is so small that doubles cannot tell q from 1/2.

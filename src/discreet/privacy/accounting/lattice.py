@@ -50,9 +50,9 @@ def discrete_gaussian_delta(
     if singles:
         values, log = _mixed_sum(float(sigma), cells, pile, singles)
         losses = (cells * pile**2 + singles - 2 * values) / (2 * sigma**2)
-        return _hockey_stick(losses, log, float(epsilon))
-    values, log = _sum_of_gaussians(float(sigma), cells, epsilon * sigma**2 / pile, pile)
-    losses = (cells * pile**2 - 2 * pile * values) / (2 * sigma**2)
+    else:
+        values, log = sum_of_gaussians(float(sigma), cells, epsilon * sigma**2 / pile, pile)
+        losses = (cells * pile**2 - 2 * pile * values) / (2 * sigma**2)
     return _hockey_stick(losses, log, float(epsilon))
 
 
@@ -96,15 +96,13 @@ def _hockey_stick(losses: FloatArray, log_masses: FloatArray, epsilon: float) ->
     return float(np.exp(log_masses[above]) @ -np.expm1(epsilon - losses[above]))
 
 
-def sum_of_gaussians(sigma: float, cells: int) -> tuple[FloatArray, FloatArray]:
-    """Values and log-probabilities of the sum of ``cells`` draws, up to 12 standard deviations."""
-    return _sum_of_gaussians(sigma, cells, -1e300, 1)
-
-
-def _sum_of_gaussians(
-    sigma: float, cells: int, least: float, pile: int
+def sum_of_gaussians(
+    sigma: float, cells: int, least: float = -1e300, pile: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Values and log-probabilities of the sum T, at least where cells·pile/2 - T > ``least``."""
+    """Values and log-probabilities of the sum T of ``cells`` draws, to 12 standard deviations.
+
+    At least where cells·pile/2 - T > ``least``.
+    """
     spread = sigma * math.sqrt(cells)
     if spread < _SMOOTH or (sigma < _SMOOTH and cells > 1):
         one = discrete_gaussian_pmf(sigma)
@@ -128,7 +126,14 @@ def _mixed_sum(sigma: float, cells: int, pile: int, singles: int) -> tuple[Float
     """Values and log-probabilities of pile·T + T', sums of ``cells`` and of ``singles`` draws."""
     norm = cells * pile**2 + singles
     if sigma < _SMOOTH or sigma**2 * cells * singles < 2 * norm:
-        return _convolved(sigma, cells, pile, singles)
+        one = discrete_gaussian_pmf(sigma)
+        coarse = _power(one.probabilities, cells)
+        spaced = np.zeros((coarse.size - 1) * pile + 1)
+        spaced[::pile] = coarse
+        total = np.convolve(spaced, _power(one.probabilities, singles))
+        values = np.arange(total.size, dtype=np.float64) + one.first * (cells * pile + singles)
+        with np.errstate(divide="ignore"):
+            return values, np.asarray(np.log(total), np.float64)
     spread = sigma * math.sqrt(norm)
     reach = math.ceil(_REACH * spread)
     if 2 * reach > _LARGEST_SUM:
@@ -138,17 +143,6 @@ def _mixed_sum(sigma: float, cells: int, pile: int, singles: int) -> tuple[Float
         )
     values = np.arange(-reach, reach + 1, dtype=np.float64)
     return values, -0.5 * (values / spread) ** 2 - math.log(spread * math.sqrt(2 * math.pi))
-
-
-def _convolved(sigma: float, cells: int, pile: int, singles: int) -> tuple[FloatArray, FloatArray]:
-    one = discrete_gaussian_pmf(sigma)
-    coarse = _power(one.probabilities, cells)
-    spaced = np.zeros((coarse.size - 1) * pile + 1)
-    spaced[::pile] = coarse
-    total = np.convolve(spaced, _power(one.probabilities, singles))
-    values = np.arange(total.size, dtype=np.float64) + one.first * (cells * pile + singles)
-    with np.errstate(divide="ignore"):
-        return values, np.asarray(np.log(total), np.float64)
 
 
 def _power(pmf: FloatArray, times: int) -> FloatArray:

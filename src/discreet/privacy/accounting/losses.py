@@ -48,14 +48,7 @@ class Shift:
 def delta_of_moves(
     noise: NoisePmf, ups: int, downs: int, epsilon: float, *, pile: int = 1
 ) -> float:
-    """Exact (never underestimated) delta when ``ups`` counters rise and ``downs`` fall.
-
-    Args:
-        noise: the integer noise on every counter.
-        ups: counters that go up by ``pile``.
-        downs: counters that go down by ``pile``.
-        epsilon: at which epsilon.
-        pile: how many units one user moves in one counter.
+    """Exact (never underestimated) delta when ``ups`` counters rise and ``downs`` fall by ``pile``.
 
     >>> from discreet.privacy.accounting.distributions import binomial_pmf
     >>> 0.98e-6 < delta_of_moves(binomial_pmf(2574, 0.5), 18, 18, 1.0) <= 1e-6

@@ -1,7 +1,4 @@
-"""How many users are counted on, and how much noise all of them must bring so that these suffice.
-
-The standard library alone: mechanisms ask, and so do devices and the shuffler of a service.
-"""
+"""How many users are counted on, and the worst that one user can move."""
 
 import math
 from fractions import Fraction

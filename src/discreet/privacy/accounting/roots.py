@@ -51,14 +51,9 @@ def bracketed_root(
     xtol: float = 2e-12,
     rtol: float = _RELATIVE,
 ) -> float:
-    """A root between ``low`` and ``high``, where the function has opposite signs.
+    """A root of a continuous function between ``low`` and ``high``, where its signs are opposite.
 
-    Args:
-        function: continuous.
-        low: one end.
-        high: the other.
-        xtol: the root is this close,
-        rtol: or this close relative to itself.
+    It is this close, ``xtol``, or this close relative to itself, ``rtol``.
 
     Raises:
         CalibrationError: both ends have the same sign, or the root is not found.

@@ -135,10 +135,8 @@ def cross_check(
 ) -> float:
     """The epsilon that the routes agree on: the largest exact one, or the least pessimistic one.
 
-    Args:
-        routes: accountings of the same release at the same delta.
-        tolerance: how far routes that are no bounds may differ, relatively.
-        at_most: the epsilon that was asked for.
+    Routes that are no bounds may differ by ``tolerance``, relatively; ``at_most`` is the epsilon
+    that was asked for.
 
     Raises:
         CalibrationError: if routes disagree or the guarantee is broken; it lists all of them.

@@ -62,28 +62,20 @@ _TOTAL = 2.0**60
 
 
 def jump_weights(shape: float, variance: float, users: int, reach: int) -> Weights:
-    """Integer weights of X = 0 .. 2·reach for one of ``users`` users.
+    """Integer weights of X = 0 .. 2·reach (t) for one of ``users`` users.
 
-    Args:
-        shape: alpha of the sum over all users.
-        variance: of the sum, before the cut.
-        users: how many add noise.
-        reach: t.
+    ``shape`` (alpha) and ``variance``, before the cut, are those of the sum over all users.
     """
     slope = 2 * shape / variance
     ratio = 0.5 * (2 + slope - math.sqrt(slope * (4 + slope)))  # 2·alpha·r/(1-r)² = variance
-    part = _negative_binomial(shape / users, ratio, 8 * reach + 64)
+    # A negative binomial: P(k) is P(k - 1) times (k - 1 + shape/users)/k·ratio.
+    own, k = shape / users, np.arange(1, 8 * reach + 64)
+    steps = np.cumprod(np.concatenate([[1.0], (k - 1 + own) / k * ratio]))
+    part = np.asarray(math.exp(own * math.log1p(-ratio)) * steps)
     jumps = np.array([part[: part.size - k] @ part[k:] for k in range(reach + 1)])
     whole = np.rint(jumps / (2 * jumps.sum() - jumps[0]) * _TOTAL).astype(np.int64)
     whole = whole[: int(np.flatnonzero(whole)[-1]) + 1]
     return tuple(np.concatenate([whole[:0:-1], whole]).tolist())
-
-
-def _negative_binomial(shape: float, ratio: float, size: int) -> FloatArray:
-    """P(0), P(1), ...: each is the one before times (k - 1 + shape)/k·ratio."""
-    k = np.arange(1, size)
-    first = math.exp(shape * math.log1p(-ratio))
-    return np.asarray(first * np.cumprod(np.concatenate([[1.0], (k - 1 + shape) / k * ratio])))
 
 
 def weights_variance(weights: Weights) -> float:
@@ -264,12 +256,9 @@ def binomial_trials(ups: int, downs: int, epsilon: float, delta: float) -> int:
 
 @dataclass(frozen=True)
 class NoiseBits:
-    """Noise bits of one user for one counter.
+    """Noise bits of one user for one counter, each a one with ``probability``.
 
-    Attributes:
-        bits: how many.
-        probability: of a one, for each of them.
-        weights: integer weights of 0, 1, ..., ``bits`` ones; empty for independent bits.
+    ``weights``: integer weights of 0, 1, ..., ``bits`` ones; empty for independent bits.
     """
 
     bits: int

@@ -1,4 +1,4 @@
-"""Compiled curves of delta for shuffle by groups (equations in `groups`)."""
+"""Delta of shuffled histograms: compiled curves, the least noise, and its finite batches."""
 
 import functools
 import math
@@ -232,10 +232,7 @@ def group_delta(part: Trials, epsilon: float) -> float:
 def groups_mean(groups: int, epsilon: float, delta: float) -> Fraction:
     """The least mean of the noise on one cell, to six digits, rounded up to an exact rational.
 
-    Args:
-        groups: in which one user moves a unit.
-        epsilon: wanted.
-        delta: wanted, above zero.
+    One user moves a unit in each of ``groups`` groups.
 
     >>> float(groups_mean(11, 1.0, 1e-6))
     393.799

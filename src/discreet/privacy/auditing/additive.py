@@ -225,8 +225,15 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
     noises = tuple(still.noises)
     if any(noise.kind == "scatter" for noise in noises):
         raise UnsupportedError("Cells that share their noise are no counters with noise added.")
-    if _bent(path.base, noises, base, secure):
-        raise UnsupportedError(DEPENDS)
+    # A first draw of several values that does not enter as a number names a place.
+    first = next((i for i, noise in enumerate(noises) if noise.kind == "table"), None)
+    if first is not None and (noises[first].largest or 0) >= 2:
+        one, two = (
+            path.base(PresetSampler(np.r_[np.zeros(first, np.int64), value], secure)) - base
+            for value in (1, 2)
+        )
+        if (np.abs(two - 2 * one) > 1e-6).any():
+            raise UnsupportedError(DEPENDS)
     moves = []
     for run in path.neighbours.values():
         sampler = PresetSampler.still(secure=secure)
@@ -243,38 +250,23 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
     raise UnsupportedError(DEPENDS)
 
 
-def _bent(run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool) -> bool:
-    """Whether a first draw of several values does not enter as a number: it names a place."""
-    index = next((i for i, noise in enumerate(noises) if noise.kind == "table"), None)
-    if index is None or (noises[index].largest or 0) < 2:
-        return False
-    one, two = (
-        run(PresetSampler(np.r_[np.zeros(index, np.int64), value], secure)) - base
-        for value in (1, 2)
-    )
-    return bool((np.abs(two - 2 * one) > 1e-6).any())
-
-
 def _candidates(
     run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool, hint: Additive | None
 ) -> Iterator[FloatArray]:
     """The cheap guess first."""
     if hint is not None and sorted(hint.noises, key=repr) == sorted(noises, key=repr):
-        yield _reordered(hint, noises, base.size)
+        # Columns in the order of these draws: those of one noise keep their order.
+        columns: dict[Noise, list[int]] = {}
+        for index, noise in enumerate(hint.noises):
+            columns.setdefault(noise, []).append(index)
+        waiting = {noise: iter(found) for noise, found in columns.items()}
+        response = np.zeros((base.size, len(noises)))
+        order = [next(waiting[noise]) for noise in noises]
+        response[: len(hint.response)] = hint.response[:, order]
+        yield response
     if all(noise.largest is None for noise in noises):  # powers of two can occur
         yield _packed(run, noises, base, secure)
     yield _impulses(run, noises, base, secure)
-
-
-def _reordered(hint: Additive, noises: Sequence[Noise], outputs: int) -> FloatArray:
-    """Columns in the order of these draws: those of one noise keep their order."""
-    columns: dict[Noise, list[int]] = {}
-    for index, noise in enumerate(hint.noises):
-        columns.setdefault(noise, []).append(index)
-    waiting = {noise: iter(found) for noise, found in columns.items()}
-    response = np.zeros((outputs, len(noises)))
-    response[: len(hint.response)] = hint.response[:, [next(waiting[noise]) for noise in noises]]
-    return response
 
 
 def _packed(run: Run, noises: Sequence[Noise], base: FloatArray, secure: bool) -> FloatArray:
@@ -373,7 +365,15 @@ def trades(path: Path, seen: Additive, *, secure: bool = False) -> bool:
     chosen = runs[:: max(1, -(-len(runs) // watched))]
     others = {index: _World(run, seen, secure) for index, run in chosen}
     if path.blocks:
-        return all(_apart(world, other, seen.moves[i], tempting) for i, other in others.items())
+        # Noise drawn ahead cannot know the data; the sum with counts must be exact. All values lie
+        # on a dyadic grid, counts are whole: low-order bits are those of the noise alone.
+        return all(
+            _whole(seen.moves[i])
+            and np.array_equal(other(z) - world(z), seen.moves[i])
+            and _whole(world(z) / _GRID)
+            for i, other in others.items()
+            for z in tempting
+        )
     noisy = np.abs(seen.response).any(axis=1)
     if all(_whole(each(z)[noisy]) for each in (world, *others.values()) for z in tempting):
         return True
@@ -382,16 +382,6 @@ def trades(path: Path, seen: Additive, *, secure: bool = False) -> bool:
 
 def _whole(values: FloatArray) -> bool:
     return bool(np.array_equal(values, np.rint(values)))
-
-
-def _apart(one: "_World", other: "_World", move: FloatArray, draws: IntArray) -> bool:
-    """Noise drawn ahead cannot know the data; the sum with counts must be exact.
-
-    All values lie on a dyadic grid, counts are whole: low-order bits are those of the noise alone.
-    """
-    return _whole(move) and all(
-        np.array_equal(other(z) - one(z), move) and _whole(one(z) / _GRID) for z in draws
-    )
 
 
 @dataclass(frozen=True, eq=False)

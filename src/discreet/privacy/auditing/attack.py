@@ -82,15 +82,15 @@ def watched(path: Path, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatA
     drawn again for every release vanishes.
     """
     other = next(iter(path.neighbours.values()))
+
+    def features(published: FloatArray) -> FloatArray:
+        if not path.cells:
+            return published
+        rows = published[: path.releases * path.cells].reshape(path.releases, path.cells)
+        return np.concatenate([rows[0], rows[-1], rows.mean(axis=0)])
+
     first, second = (
-        np.array([_features(run(sampler), path) for _ in range(runs)]) for run in (path.base, other)
+        np.array([features(run(sampler)) for _ in range(runs)]) for run in (path.base, other)
     )
     varying = (np.ptp(first, axis=0) + np.ptp(second, axis=0) + abs(first[0] - second[0])) > 0
     return first[:, varying], second[:, varying]
-
-
-def _features(published: FloatArray, path: Path) -> FloatArray:
-    if not path.cells:
-        return published
-    rows = published[: path.releases * path.cells].reshape(path.releases, path.cells)
-    return np.concatenate([rows[0], rows[-1], rows.mean(axis=0)])

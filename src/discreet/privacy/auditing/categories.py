@@ -16,7 +16,6 @@ without noise: epsilon = inf. Nothing here knows what a group of counters or a p
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,11 +126,16 @@ class Categorical(View):
             here = np.abs(response).any(axis=0)
             if not np.abs(rest[here]).max(initial=0.0) > _SAME:
                 continue
-            unit = _unit(response[:, here], rest[here], self.groups[number].probabilities)
-            if unit is None:
+            # Categories a and b with R[b] - R[a] = rest: any is a bound, likely ones are best.
+            moved = response[:, here]
+            apart = np.abs(moved[None] - moved[:, None] - rest[here]).max(axis=-1)
+            fits = np.argwhere(apart < _SAME).tolist()
+            if not fits:
                 return None
-            found.append((number, *unit))
-            rest -= response[unit[1]] - response[unit[0]]
+            chances = self.groups[number].probabilities
+            out, into = max(fits, key=lambda pair, c=chances: float(c[pair].min()))  # type: ignore[misc]
+            found.append((number, int(out), int(into)))
+            rest -= response[into] - response[out]
         return tuple(found) if np.abs(rest).max(initial=0.0) < _SAME else None
 
     @functools.cached_property
@@ -155,18 +159,6 @@ class Categorical(View):
             if not any(moved <= larger for larger in kept):
                 kept.append(moved)
         return kept
-
-
-def _unit(
-    response: FloatArray, move: FloatArray, probabilities: FloatArray
-) -> tuple[int, int] | None:
-    """The categories a and b with R[b] - R[a] = move; any of them is a bound, likely ones best."""
-    apart = response[None] - response[:, None] - move
-    fits = np.argwhere(np.abs(apart).max(axis=-1) < _SAME).tolist()
-    if not fits:
-        return None
-    out, into = max(fits, key=lambda pair: float(probabilities[pair].min()))
-    return int(out), int(into)
 
 
 @functools.lru_cache(maxsize=256)
@@ -264,7 +256,17 @@ def trades(path: Path, seen: Categorical, *, secure: bool = False) -> bool:
     """
     still = CategorySampler({}, secure)
     base = path.base(still)
-    own = list(_owners(path.base, still.groups, base, seen, secure))
+    # For every merged group the groups of draws that it is made of.
+    groups = tuple(still.groups)
+    alone = [_response(path.base, i, groups, base, secure) for i in range(len(groups))]
+    own = [
+        [
+            i
+            for i, group in enumerate(groups)
+            if group.table == merged.table and np.allclose(alone[i], response, atol=_SAME)
+        ]
+        for merged, response in zip(seen.groups, seen.responses, strict=True)
+    ]
     for index, run in enumerate(path.neighbours.values()):
         units = seen.units(index)
         for trial in range(2 * _TRIALS if units else 0):
@@ -293,16 +295,3 @@ def _moved(
         moved[holder][out] -= 1
         moved[holder][into] += 1
     return moved
-
-
-def _owners(
-    run: Run, groups: list[Group], base: FloatArray, seen: Categorical, secure: bool
-) -> Iterator[list[int]]:
-    """For every merged group the groups of draws that it is made of."""
-    alone = [_response(run, i, tuple(groups), base, secure) for i in range(len(groups))]
-    for merged, response in zip(seen.groups, seen.responses, strict=True):
-        yield [
-            i
-            for i, group in enumerate(groups)
-            if group.table == merged.table and np.allclose(alone[i], response, atol=_SAME)
-        ]

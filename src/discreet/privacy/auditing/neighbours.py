@@ -107,7 +107,6 @@ def total(users: Sequence[Episode], shape: Shape) -> Counts:
 
 
 def vector(released: PrivateCounts) -> FloatArray:
-    """All statistics of a release, as one vector."""
     parts = [getattr(released, name) for name in STATISTICS]
     return np.concatenate([np.asarray(p, np.float64).ravel() for p in parts if p is not None])
 

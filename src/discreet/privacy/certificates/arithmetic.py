@@ -148,10 +148,9 @@ _DEPTH = 70.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """A direction v of moves, seen through its primitive part.
+    """A direction v of moves, seen through its primitive part, under noise of ``sigma``.
 
     Attributes:
-        sigma: parameter of the noise on each counter.
         norm: M, the squared norm of v/g.
         step: g, the greatest common divisor of the entries of v.
         cells: n, the most counters that move.

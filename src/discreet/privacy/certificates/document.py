@@ -61,9 +61,7 @@ class Claim:
 def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
     """What a mechanism *says* of itself, in exact numbers; `verify.py` derives the moves again.
 
-    Args:
-        mechanism: of a batch, of continual releases, or of an adversarial learner.
-        users: of the batch, where the noise depends on it; None: for every batch.
+    ``users``: of the batch, where the noise depends on it; None: for every batch.
     """
     if not isinstance(mechanism, Certifiable):
         raise InvalidInputError(

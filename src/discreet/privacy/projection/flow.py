@@ -1,4 +1,4 @@
-"""Compiled solver of the flow projection (mathematics and notation in `flow`).
+"""Flow-consistent counts: what a batch of people must satisfy, used against the noise.
 
 The played (h, s, a) are *rows*, sorted by step: row r belongs to state ``state[r]``, the rows of
 step h are ``first[h]:first[h + 1]``. Potentials are ``u[h, s]`` for h = 0..H with u[H] = 0; at
@@ -427,16 +427,6 @@ def released_flow(
         chosen: ``[R]``, how likely the policy takes each row's action; None: actions that it can
             take in a state are taken equally often.
     """
-    transitions, visits = _made_consistent(counts, start)
-    if chosen is not None and counts.row_visits is None and not counts.last_transitions:
-        steps, states, _ = np.nonzero(counts.support)
-        last = steps == len(counts.support) - 1
-        arrived = transitions[steps == len(counts.support) - 2].sum(axis=0)
-        visits[last] = arrived[states[last]] * chosen[last]
-    return transitions, visits
-
-
-def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArray, FloatArray]:
     transitions = np.asarray(counts.row_transitions)
     if counts.noise_variance["transitions"] > 0:
         found = consistent_flow(
@@ -447,10 +437,18 @@ def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArra
             variance=counts.noise_variance["transitions"],
             measurements=Measurements.of(counts),
         )
-        return found.transitions, found.visits
-    if counts.last_transitions:
-        return transitions, transitions.sum(axis=-1)
-    return transitions, inflow_visits(transitions, np.nonzero(counts.support), len(counts.support))
+        transitions, visits = found.transitions, found.visits
+    elif counts.last_transitions:
+        visits = transitions.sum(axis=-1)
+    else:
+        rows = np.nonzero(counts.support)
+        visits = inflow_visits(transitions, rows, len(counts.support))
+    if chosen is not None and counts.row_visits is None and not counts.last_transitions:
+        steps, states, _ = np.nonzero(counts.support)
+        last = steps == len(counts.support) - 1
+        arrived = transitions[steps == len(counts.support) - 2].sum(axis=0)
+        visits[last] = arrived[states[last]] * chosen[last]
+    return transitions, visits
 
 
 class _Rows(NamedTuple):

@@ -21,7 +21,7 @@ class Measurements(NamedTuple):
         visits: ``[R]``, the second measurement at the visits of every row, or None.
         visit_variance: noise variance of one of them.
         dropped_out: ``[steps]``, users who have left the policy by that step, or None.
-        left_variance: ``[steps]``, the noise variance of each.
+        dropped_out_variance: ``[steps]``, the noise variance of each.
         last_transitions: False if the rows of the last step hold no transitions.
     """
 
@@ -64,14 +64,10 @@ def _dropped_out(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray |
     for name, numbers in counts.dropped_out.items():
         total[: len(numbers)] += numbers
         measurements[: len(numbers)] += 1
-        spread[: len(numbers)] += _cell_variance(counts, name)
+        # A centred reward is half the difference of two counters.
+        halves = 2 if name == "rewards" and counts.centred else 1
+        spread[: len(numbers)] += halves * counts.noise_variance[name]
     return total / measurements, spread / measurements**2
-
-
-def _cell_variance(counts: PrivateCounts, name: str) -> float:
-    """Noise variance of one counter; a centred reward is half the difference of two."""
-    variance = counts.noise_variance[name]
-    return 2 * variance if name == "rewards" and counts.centred else variance
 
 
 def inflow_visits(transitions: FloatArray, rows: tuple[IntArray, ...], horizon: int) -> FloatArray:

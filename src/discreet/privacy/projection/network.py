@@ -1,4 +1,4 @@
-"""Compiled passes over the edges of a flow network (see `network`).
+"""Least squares on a flow network: consistent flows of many states or several measurements.
 
 Flow on an edge is bounded below by ``floor``: zero, or minus infinity for signed flows.
 """
@@ -347,17 +347,13 @@ class _Dual:
         diagonal(edges, scale)
         ridge = 1e-10 * scale + 1e-8
         if g.size <= DIRECT_NODES:
-            return _factorised(edges, g, ridge)
+            matrix = np.empty((g.size - 1, g.size - 1))
+            dense_laplacian(edges, matrix)
+            matrix[np.diag_indices_from(matrix)] += ridge[:-1]
+            return np.append(np.linalg.solve(matrix, g[:-1]), 0.0)
         step = conjugate_gradients(edges, g, scale + ridge, ridge)
         step[-1] = 0.0
         return step
-
-
-def _factorised(edges: Edges, g: FloatArray, ridge: FloatArray) -> FloatArray:
-    matrix = np.empty((g.size - 1, g.size - 1))
-    dense_laplacian(edges, matrix)
-    matrix[np.diag_indices_from(matrix)] += ridge[:-1]
-    return np.append(np.linalg.solve(matrix, g[:-1]), 0.0)
 
 
 # More than one measurement of a batch: visits that were counted beside transitions, and who left.
@@ -425,12 +421,8 @@ class _Layout:
         horizon: int,
         measurements: Measurements,
     ) -> None:
-        self.y, self.scale, self.measurements, self.horizon = (
-            y,
-            float(variance.max()),
-            measurements,
-            horizon,
-        )
+        self.y, self.measurements, self.horizon = y, measurements, horizon
+        self.scale = float(variance.max())
         self.relative = variance / self.scale
         self.steps, self.states, _ = rows
         self.moving = horizon if measurements.last_transitions else horizon - 1
@@ -526,12 +518,8 @@ class _Layout:
             return _NOTHING
         tail = self.state_node[self.steps, self.states]
         head = np.where(self.steps < self.moving, self.row_node, -1)
-        return (
-            tail,
-            head,
-            self.measurements.visits,
-            self._relative(self.measurements.visit_variance, tail.size),
-        )
+        variance = np.full(tail.size, self.measurements.visit_variance / self.scale)
+        return tail, head, self.measurements.visits, variance
 
     def _leaving(self) -> "_Part":
         """From every state to ``dropped_out``, around its inflow minus its outflow."""
@@ -563,15 +551,8 @@ class _Layout:
             return _NOTHING
         tail = self.dropped_out_first + np.arange(len(self.measurements.dropped_out))
         head = np.where(tail + 1 < self.nodes, tail + 1, -1)
-        return (
-            tail,
-            head,
-            self.measurements.dropped_out,
-            self.measurements.dropped_out_variance / self.scale,
-        )
-
-    def _relative(self, variance: float, size: int) -> FloatArray:
-        return np.full(size, variance / self.scale)
+        variance = self.measurements.dropped_out_variance / self.scale
+        return tail, head, self.measurements.dropped_out, variance
 
 
 _Part = tuple[IntArray, IntArray, FloatArray, FloatArray]

@@ -1,4 +1,4 @@
-"""Compiled passes over the cells of a large flow projection (see `sparse_flow`)."""
+"""The flow projection of large problems (mathematics in `flow`): work where there is flow."""
 
 from typing import NamedTuple
 
@@ -143,8 +143,6 @@ def balance(
             g[h, rows.node[r]] -= out
 
 
-# The flow projection of large problems (mathematics in `flow`): work where there is flow.
-#
 # With far more cells than users most cells end at zero and need no work. `network` climbs the dual
 # over the cells near the present potentials; what is particular here is that all cells of a layer
 # stand in one array, so that choosing some of them, or looking at all, is one pass over it.
@@ -159,16 +157,10 @@ def project_large(
     floor: float,
     x: FloatArray,
 ) -> tuple[float, int]:
-    """As `flow_kernels.project_rows`; returns (largest imbalance, iterations).
+    """As `flow.project_rows`, of noisy counts ``y[R, S]``; the projection is written to ``x``.
 
-    Args:
-        y: noisy counts ``[R, S]``.
-        rows: what they belong to, with the relative variance of each row.
-        users: the sum of each layer.
-        tolerance: the largest imbalance that counts as none.
-        deviation: of the noise, where it is largest; the margin of `network`.
-        floor: bound of the counts, zero or minus infinity.
-        x: the projection is written here.
+    ``deviation`` is that of the noise where it is largest: the margin of `network`.
+    Returns the largest imbalance and the number of iterations.
     """
     layers = _Layers(y, rows, floor)
     u, margin = np.zeros(layers.shape), np.inf

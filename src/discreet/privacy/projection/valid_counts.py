@@ -1,4 +1,4 @@
-"""Compiled post-processing of private counts (equations in `postprocess`)."""
+"""Valid counts, row by row: non-negative transitions whose sums fit the visits."""
 
 from typing import NamedTuple
 

@@ -1,14 +1,13 @@
-"""Normal draws from one random word each: the ziggurat of Marsaglia and Tsang (2000), 256 layers.
+"""Integer noise: two samplers of the same distributions behind one small interface.
 
-The area under f(x) = exp(-x²/2), x >= 0, is covered by 256 layers of one area V. Layer i >= 1 is
-the rectangle [0, x_i] times [f(x_i), f(x_(i+1))]; layer 0 is the rectangle [0, R] times [0, f(R)]
-with the tail beyond R, and x_0 = V/f(R) is the width of a rectangle of the same area. A word names
-a layer (eight bits), a sign (one) and a place x = u·x_i (52 bits). Left of x_(i+1) the whole height
-of the layer lies under f, and x is taken (98.5% of the words). Otherwise x is taken with the
-probability that a point above it lies under f, or comes from the tail, or all begins anew.
+A draw of `SecureSampler` protects people: it comes from the operating system's randomness and
+cannot be seeded, copied or replayed. Whoever releases something about people draws from it, once
+for each release. A draw must never be repeated, neither to choose among several nor after a release
+was interrupted: two draws about the same counts average out the noise. `SimulationSampler` is
+seeded and fast; what is made with it is stamped as a simulation and protects nobody.
 
-So every x is a point that is uniform under f, up to 52 bits of u and the rounding of the widths,
-as in NumPy's own normals: total variation below 1e-15·sigma once it is rounded to integers.
+No floating-point noise is ever released (float Laplace on counts leaks through its rounding). Large
+simulated draws are compiled (`kernels`): normals by the ziggurat, Laplace noise digit by digit.
 """
 
 import functools
@@ -27,6 +26,19 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, WordArray
 from discreet.errors import InvalidInputError, MissingExtraError
+
+# Normal draws from one random word each: the ziggurat of Marsaglia and Tsang (2000), 256 layers.
+#
+# The area under f(x) = exp(-x²/2), x >= 0, is covered by 256 layers of one area V. Layer i >= 1 is
+# the rectangle [0, x_i] times [f(x_i), f(x_(i+1))]; layer 0 is the rectangle [0, R] times [0, f(R)]
+# with the tail beyond R, and x_0 = V/f(R) is the width of a rectangle of the same area. A word
+# names a layer (eight bits), a sign (one) and a place x = u·x_i (52 bits). Left of x_(i+1) the
+# whole height of the layer lies under f, and x is taken (98.5% of the words). Otherwise x is taken
+# with the probability that a point above it lies under f, or comes from the tail, or all begins
+# anew.
+#
+# So every x is a point that is uniform under f, up to 52 bits of u and the rounding of the widths,
+# as in NumPy's own normals: total variation below 1e-15·sigma once it is rounded to integers.
 
 LAYERS = 256
 TAIL = 3.6541528853610088
@@ -165,14 +177,7 @@ def alias_words(weights: list[int]) -> WordArray:
     return words
 
 
-# Integer noise: two samplers of the same distributions behind one small interface.
-#
-# No floating-point noise is ever released (float Laplace on counts leaks through its rounding).
-#
-# `SimulationSampler` is seeded and fast; what is made with it is stamped as a simulation.
-# `SecureSampler` draws exactly the same distributions from the operating system's randomness,
-# cannot be seeded, and is slow enough to be used only where real people are protected.
-
+# The samplers.
 
 Size = int | tuple[int, ...]
 Measurement = Callable[[list[int]], list[int]]
@@ -292,7 +297,12 @@ class SimulationSampler:
             index = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], "right")
             return np.asarray(values[index], np.int64)
         if _many(size):
-            return self._gaussians(sigma, size)
+            from discreet.privacy.sampling.kernels import fill_gaussian, fill_rounded
+
+            out = np.empty(size, np.int64)
+            fill = fill_rounded if sigma >= _ROUNDED_SIGMA else fill_gaussian
+            fill(self._rng, self._states(), normal_layers(), float(sigma), out.reshape(-1))
+            return out
         if sigma >= _ROUNDED_SIGMA:
             return np.rint(sigma * self._rng.standard_normal(size)).astype(np.int64)
         flat = self._rejection(sigma, math.prod((size,) if isinstance(size, int) else size))
@@ -303,21 +313,6 @@ class SimulationSampler:
 
         out = np.empty(size, np.int64)
         fill_laplace(self._states(), laplace_tables(float(scale)), terms, out.reshape(-1))
-        return out
-
-    def _gaussians(self, sigma: float, size: Size) -> IntArray:
-        from discreet.privacy.sampling.kernels import fill_gaussian, fill_rounded
-
-        out = np.empty(size, np.int64)
-        fill = fill_rounded if sigma >= _ROUNDED_SIGMA else fill_gaussian
-        fill(self._rng, self._states(), normal_layers(), float(sigma), out.reshape(-1))
-        return out
-
-    def _bits(self, probability: float, size: Size) -> IntArray:
-        from discreet.privacy.sampling.kernels import fill_bits
-
-        out = np.empty(size, np.int64)
-        fill_bits(self._rng, float(probability), out.reshape(-1))
         return out
 
     def _states(self) -> WordArray:
@@ -351,7 +346,11 @@ class SimulationSampler:
         _validate.probability(probability=probability)
         if isinstance(trials, int) and trials == 1:
             if _many(size):
-                return self._bits(probability, size)
+                from discreet.privacy.sampling.kernels import fill_bits
+
+                out = np.empty(size, np.int64)
+                fill_bits(self._rng, float(probability), out.reshape(-1))
+                return out
             return (self._rng.random(size) < probability).astype(np.int64)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
@@ -431,12 +430,12 @@ class SecureSampler:
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
         """P(x) proportional to exp(-|x| / scale)."""
         check_scale(scale=scale)
-        return _from_opendp(_laplace(float(scale)), size)
+        return _from_opendp(_measurement("make_laplace", "l1_distance", float(scale)), size)
 
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
         """P(x) proportional to exp(-x² / (2 sigma²))."""
         check_scale(sigma=sigma)
-        return _from_opendp(_gaussian(float(sigma)), size)
+        return _from_opendp(_measurement("make_gaussian", "l2_distance", float(sigma)), size)
 
     def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
         """Sum of ``trials`` bits, each one with exactly this (dyadic) probability.
@@ -556,16 +555,7 @@ def _opendp() -> _OpenDP:
     return found
 
 
-@functools.lru_cache(maxsize=64)
-def _laplace(scale: float) -> Measurement:
-    return _measurement("make_laplace", "l1_distance", scale)
-
-
-@functools.lru_cache(maxsize=64)
-def _gaussian(sigma: float) -> Measurement:
-    return _measurement("make_gaussian", "l2_distance", sigma)
-
-
+@functools.lru_cache(maxsize=128)
 def _measurement(maker: str, distance: str, scale: float) -> Measurement:
     domains, metrics, measurements = _opendp()
     domain = domains.vector_domain(domains.atom_domain(T="i64"))
