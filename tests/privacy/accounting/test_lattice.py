@@ -7,16 +7,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from discreet.errors import CalibrationError, InvalidInputError
+from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.distributions import discrete_gaussian_pmf, discrete_laplace_pmf
 from discreet.privacy.accounting.lattice import (
+    Moved,
     discrete_gaussian_delta,
     discrete_gaussian_epsilon,
     discrete_laplace_delta,
     discrete_laplace_epsilon,
+    gaussian_curve,
     sum_of_gaussians,
+    two_lattice_delta,
 )
+from discreet.privacy.accounting.losses import Shift, delta_of_shifts
 
 
 def brute_force(pmf, moves, epsilon):
@@ -121,3 +127,70 @@ def test_a_shift_by_two_covers_two_shifts_by_one(sigma, epsilon):
     split = discrete_gaussian_delta(sigma, 2, epsilon, pile=2, singles=4)
     joined = discrete_gaussian_delta(sigma, 3, epsilon, pile=2, singles=2)
     assert split <= joined * (1 + 1e-12)
+
+
+# --- Counts and losses on two lattices: bounds against exact composition and brute force
+
+
+@pytest.mark.parametrize(
+    ("sigma", "horizon", "epsilon"), [(0.45, 1, 40), (0.64, 2, 40), (1.48, 6, 20), (25.35, 6, 1)]
+)
+def test_against_the_privacy_loss_distribution(sigma, horizon, epsilon):
+    coarse, fine = Moved(sigma, 4 * horizon), Moved(1024 * sigma, 2 * horizon, by=1024)
+    exact = delta_of_shifts(
+        [
+            Shift(discrete_gaussian_pmf(coarse.sigma), 1, coarse.cells),
+            Shift(discrete_gaussian_pmf(fine.sigma), 1024, fine.cells),
+        ],
+        epsilon,
+    )
+    assert 0.9999 < two_lattice_delta(coarse, fine, epsilon) / exact < 1.02
+
+
+def losses_of(sigma, shift):
+    noise = discrete_gaussian_pmf(sigma)
+    return noise.probabilities, (shift**2 - 2 * shift * noise.values) / (2 * sigma**2)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("shifts", [(24,), (23,), (7, 5), (1,), (16, 8)])
+def test_no_smaller_move_is_worse(epsilon, shifts):
+    """Every move within the reach, composed by brute force, stays below the bound."""
+    reach = max(1, math.ceil(sum(shifts) / 24))
+    bound = two_lattice_delta(Moved(0.8, 1), Moved(20.0, reach, by=24), epsilon)
+    parts = [losses_of(0.8, 1), *(losses_of(20.0, v) for v in shifts)]
+    masses, total = np.ones(1), np.zeros(1)
+    for mass, loss in parts:
+        masses = np.multiply.outer(masses, mass).ravel()
+        total = np.add.outer(total, loss).ravel()
+        masses, total = masses[masses > 1e-15], total[masses > 1e-15]
+    above = total > epsilon
+    assert float(masses[above] @ -np.expm1(epsilon - total[above])) <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [8.0, 50.0])
+def test_a_draw_is_at_most_one_below_a_normal(sigma):
+    noise = discrete_gaussian_pmf(sigma)
+    below = np.cumsum(noise.probabilities)
+    assert (below <= norm.cdf((noise.values + 1) / sigma) + 1e-15).all()
+    assert (below > norm.cdf(noise.values / sigma) - 1e-15).all()
+
+
+def test_wide_sums_take_the_short_cut():
+    """Both branches agree where they meet: 24·sigma·sqrt(cells) about 400,000."""
+    for sigma, epsilon in itertools.product((2770.0, 2780.0), (0.01, 0.02)):
+        delta = two_lattice_delta(Moved(sigma, 36), Moved(sigma * 1024, 18, by=1024), epsilon)
+        smooth = gaussian_delta(sigma, math.sqrt(54), epsilon)
+        assert smooth <= delta < smooth * 1.001
+
+
+def test_curve_of_any_epsilon():
+    epsilons = np.array([-3.0, 0.0, 1.0, 5.0])
+    wanted = [gaussian_delta(1.0, 0.8, e) for e in epsilons]
+    assert np.allclose(gaussian_curve(0.8, epsilons), wanted, rtol=1e-12)
+    assert gaussian_curve(0.8, np.array([-1e3]))[0] == pytest.approx(1.0)
+
+
+def test_noise_too_narrow_for_the_proof_is_refused():
+    with pytest.raises(CalibrationError, match="smaller epsilon"):
+        two_lattice_delta(Moved(1.0, 4), Moved(3.0, 2, by=1024), 1.0)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.accounting.closed_forms import gaussian_delta
-from discreet.privacy.accounting.roots import bracketed_root
+from discreet.privacy.accounting.roots import bracketed_root, check_delta, check_epsilon
 
 pytestmark = pytest.mark.core
 
@@ -67,3 +67,32 @@ def test_no_change_of_sign_is_refused():
 def test_what_is_too_flat_is_refused():
     with pytest.raises(CalibrationError, match="No root was found"):
         bracketed_root(lambda x: (x - 0.3) ** 9, -1.0, 5.0, xtol=1e-15)
+
+
+# --- What can be promised at all
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-13, 1, 1e9])
+def test_every_representable_epsilon_may_be_asked_for(epsilon):
+    check_epsilon(epsilon)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, 1e308])
+def test_an_epsilon_that_promises_nothing_is_refused(epsilon):
+    with pytest.raises(InvalidInputError, match="epsilon"):
+        check_epsilon(epsilon)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("delta", [0, 1e-300, 1e-6, 0.5])
+def test_usual_deltas(delta):
+    check_delta(delta)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, math.nan, 1e-320])
+def test_impossible_deltas_are_refused(delta):
+    with pytest.raises(InvalidInputError, match="delta"):
+        check_delta(delta)
