@@ -102,13 +102,13 @@ def test_nobody_is_protected_by_a_seed():
 SIZES = ("--states", "3", "--actions", "a,b", "--steps", "2", "--episodes", "1e3")
 
 
-def test_it_prints_what_will_be_promised_and_how_many_users_are_needed(rehearsed, discreet):
+def test_it_prints_what_will_be_promised_and_what_it_can_see(rehearsed, discreet):
     code, out, _ = discreet(
         "study", "start", "b.db", "--design", "design.toml", "--rehearse", "--seed", "2"
     )
     assert code == 0
     assert f"{REHEARSED}: (1, 1e-06)-JDP" in out
-    assert "users are needed to tell actions apart everywhere" in " ".join(out.split())
+    assert "Too small to say: 300 users are too few" in " ".join(out.split())
     assert "who took part, and how many in each batch, is public" in out
     assert "discreet study ask b.db" in out
 

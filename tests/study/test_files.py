@@ -35,7 +35,8 @@ def test_names_of_states_actions_and_steps(tmp_path):
     assert len(rows) == len(saved["policy"]) == 12
     assert (rows[4]["step"], rows[4]["state"]) == ("summer", "better")
     for row, plain in zip(rows, saved["policy"], strict=True):
-        assert {**plain, "known": str(plain["known"])} == {k: row[k] for k in plain}
+        told = {k: "" if v is None else str(v) for k, v in plain.items()}
+        assert told == {k: row[k] for k in plain}
         h, s = (
             study.names.steps.index(row["step"]),
             study.names.states.index(row["state"]),
@@ -43,14 +44,21 @@ def test_names_of_states_actions_and_steps(tmp_path):
         assert row["action"] == study.names.actions[study.policy.actions[h, s]]
 
 
-def test_what_rests_on_no_data_is_marked(tmp_path):
-    study = begin(tmp_path / "study.db")
-    assert not any(row["known"] for row in rows_of(study.answer, study.names))
+def test_every_recommendation_carries_its_evidence(tmp_path):
+    study = begin(tmp_path / "study.db", discreet.NoPrivacy(), learner="trial", aim="policy",
+                  episodes=2_000)  # fmt: skip
+    before = rows_of(study.answer, study.names)
+    assert all(row["defer"] and row["standard_error"] is None for row in before)
     advance(study)
-    found = study.answer
-    known = [row["known"] for row in rows_of(found, study.names)]
-    assert known == found.known.ravel().tolist()
-    assert {True, False} == set(known)
+    found, rows = study.answer, rows_of(study.answer, study.names)
+    assert [row["defer"] for row in rows] == found.defer.ravel().tolist()
+    assert {True, False} == {row["defer"] for row in rows}
+    for row in rows:
+        if row["defer"]:
+            assert row["action"] == study.names.actions[0]
+        else:
+            assert row["action"] == row["alternative"] != study.names.actions[0]
+            assert row["difference"] > 2 * row["standard_error"] > 0
 
 
 def test_a_rehearsal_says_so_in_every_table(tmp_path):

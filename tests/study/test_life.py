@@ -18,13 +18,14 @@ SHUFFLE = discreet.Shuffle(epsilon=1, delta=1e-6)
 
 
 def test_a_study_says_before_it_begins_what_it_can_do(tmp_path):
-    ahead = begin(tmp_path / "a.db").prospect
-    assert ahead.guarantee.epsilon == 1
-    assert 200 < ahead.users_needed < 20_000
-    assert str(ahead.users_needed // 1_000) in str(ahead)
-    local = begin(tmp_path / "b.db", discreet.Local(0.1)).prospect
-    assert local.users_needed > 1e6
-    assert "expect to learn little" in str(local)
+    study = begin(tmp_path / "a.db", episodes=5_000)
+    assert 0.03 < study.smallest_difference < 0.1
+    assert f"a difference of {study.smallest_difference:.2g} between" in study.what_to_expect
+    scaled = begin(tmp_path / "c.db", episodes=5_000, table={"reward_range": [-10, 90]})
+    assert scaled.smallest_difference == pytest.approx(100 * study.smallest_difference)
+    local = begin(tmp_path / "b.db", discreet.Local(0.1), episodes=5_000)
+    assert local.smallest_difference > 1
+    assert "Too small to say" in local.what_to_expect
 
 
 @pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.Local(1)], ids=str)
@@ -226,7 +227,8 @@ def test_the_policy_is_good_and_its_value_is_covered(tmp_path):
     inside, share = 0, []
     optimum = discreet.mdp.plan(RIVER).value
     for seed in range(10):
-        study = begin(tmp_path / f"{seed}.db", episodes=10_000, seed=seed)
+        study = begin(tmp_path / f"{seed}.db", learner="trial", aim="policy", episodes=10_000,
+                      seed=seed)  # fmt: skip
         while not study.finished:
             advance(study, 100 * seed + study.batches)
         true = evaluate(RIVER, study.policy)
@@ -238,7 +240,7 @@ def test_the_policy_is_good_and_its_value_is_covered(tmp_path):
 
 def test_before_the_first_batch_nothing_is_known(tmp_path):
     study = begin(tmp_path / "study.db")
-    assert not study.answer.known.any()
+    assert study.answer.defer.all() and not np.isfinite(study.answer.standard_error).any()
     assert (study.value.low, study.value.high) == (0.0, 4.0)
 
 

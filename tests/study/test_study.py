@@ -442,6 +442,5 @@ def test_a_rehearsal_says_so(tmp_path):
     assert b"SIMULATED, protects nobody" in path.read_bytes()
     assert f"{study.guarantee}" == str(study.guarantee)
     assert "SIMULATED, protects nobody" in str(study)
-    assert "SIMULATED, protects nobody" in str(study.prospect)
     plain = begin(tmp_path / "none.db", discreet.NoPrivacy())
     assert str(plain.guarantee) == "no privacy"

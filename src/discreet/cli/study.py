@@ -149,11 +149,11 @@ def start(
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
         study = begin(file, **arguments, **rehearsal.arguments())
-    prospect = study.prospect
-    plain = {**_facts(study), "users_needed": prospect.users_needed, "token": study.token}
+    plain = {**_facts(study), "smallest_difference": study.smallest_difference}
+    plain["token"] = study.token
     rows = [
         *_promised(study),
-        ("what to expect", prospect.needed),
+        ("what to expect", study.what_to_expect),
         ("first batch", counted(study.batch_size, "user")),
         *_key_rows(study),
         ("head", study.head),
@@ -357,7 +357,7 @@ def policy(
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """The greedy policy of all that was released; reading it costs no privacy."""
+    """What the releases recommend, with the evidence, and where the default stays (defer)."""
     from discreet.study.files import rows_of
 
     study = _opened(file, head, to_read=True)
@@ -542,8 +542,8 @@ def _key_rows(study: "Study") -> list[tuple[str, str]]:
 
 def _worth(study: "Study") -> str:
     """What the policy earns, with its unit."""
-    steps = study.mechanism.shape.horizon
-    return f"{study.value}, of at most {steps} for a user: rewards count from 0 to 1 a step"
+    steps, (low, high) = study.mechanism.shape.horizon, study.reward_range
+    return f"{study.value}, for a user of {steps} steps with rewards from {low:g} to {high:g} each"
 
 
 def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:
@@ -556,7 +556,7 @@ def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) ->
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _answer(

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
-from discreet.mdp.policies import DeterministicPolicy
 
 COLUMNS = 5
 VISITS, SAMPLING, NOISE, VISIT_VARIANCE, BIAS = range(COLUMNS)
@@ -29,8 +28,6 @@ VISITS, SAMPLING, NOISE, VISIT_VARIANCE, BIAS = range(COLUMNS)
 far noise that was projected to be positive can be off in one direction."""
 TOTAL = BIAS
 """Of rewards, the weighted sum stands there."""
-NORMAL = 1.96
-"""Two-sided 95%."""
 
 
 class ReleasedRows(NamedTuple):
@@ -252,104 +249,39 @@ def visit_noise_factors(
     return factors
 
 
-class Estimate(NamedTuple):
-    """A value and an interval of about 95%: an approximation (`PolicyValue`)."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} (95% interval {self.low:.3f} to {self.high:.3f})"
-
-
-class PolicyValue:
-    """Policies valued, and chosen, by sums of counts as they were released, below zero or not.
-
-    Cutting counts off at zero would add up to a value that is too high. A row is *known* where its
-    visits exceed twice their own noise. The interval is plus and minus 1.96 standard errors by
-    linear error propagation: the error of every row's r + P·V, times how often the policy visits
-    it. Rows are taken as independent, errors as normal, and the policy as if it had not been chosen
-    by the same data: an approximation, not a theorem. States in which nothing is known are worth 0
-    in the estimate and up to all remaining rewards in the upper end.
+def action_values(
+    rows: Rows, ahead: FloatArray, *, centre: float, deviations: float, signed: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Values r + P·V of rows, and their variances: infinite where noise explains the visits.
 
     Args:
-        sums: of all releases.
-        horizon: H.
-        start: ``bool[S]``, the states an episode can begin in.
+        rows: of one step.
+        ahead: V, the values of the next states.
+        centre: c, where rewards were released as sums of r - c.
+        deviations: of the visits' noise; only rows with more visits than so many are known.
+        signed: values of counts as they are, below zero or not: cut off at zero, they would add
+            up to a value that is too high. Variances are those of probabilities in either case.
     """
-
-    def __init__(self, sums: CountSums, horizon: int, start: BoolArray) -> None:
-        self.sums = sums
-        self.horizon = horizon
-        self.start = start
-
-    def greedy(self) -> DeterministicPolicy:
-        """Backward induction over what is known; an action is worth a standard error less.
-
-        So the better known of two that look alike is taken; where nothing is known, the first.
-        """
-        states = len(self.start)
-        actions, values = np.zeros((self.horizon, states), np.int64), np.zeros(states)
-        for h in reversed(range(self.horizon)):
-            worth, deviation, known = self.step(h, values, cut=True)
-            actions[h] = np.argmax(np.where(known, worth - deviation, -np.inf), axis=1)
-            best = (np.arange(states), actions[h])
-            values = np.where(known[best], worth[best], 0.0)
-        return DeterministicPolicy(actions)
-
-    def step(
-        self, h: int, ahead: FloatArray, *, cut: bool
-    ) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Values r + P·V, their standard errors, and where they are known: ``[S, A]`` each.
-
-        ``cut``: probabilities and rewards are brought into their range, for planning.
-        """
-        rows = self.sums.layer(h)
-        known = rows.visits > np.maximum(2 * np.sqrt(rows.visit_variance), 0.5)
-        visits = np.where(known, rows.visits, 1.0)
-        rows = rows._replace(visits=visits)
-        mean, probabilities = np.clip(rows.rewards / visits, 0.0, 1.0), _cut(rows.transitions)
-        following, square = next_value(rows, probabilities, ahead, float(self.horizon - h))
-        square = square + reward_square(
-            rows.sampling, rows.reward_noise, rows.visit_variance, mean, 0.0
-        )
-        worth = mean + following
-        if not cut:
-            worth = rows.rewards / visits + (rows.transitions @ ahead) / visits
-        return worth, np.sqrt(square) / visits, known
-
-    def of(self, policy: DeterministicPolicy) -> tuple[Estimate, BoolArray]:
-        """The value of a policy, and in which states ``bool[H, S]`` its action is known."""
-        states, horizon = len(self.start), self.horizon
-        known = np.zeros((horizon, states), np.bool_)
-        values, errors = np.zeros(states), np.zeros((horizon, states))
-        for h in reversed(range(horizon)):
-            chosen = (np.arange(states), policy.actions[h])
-            worth, deviation, sure = (part[chosen] for part in self.step(h, values, cut=False))
-            known[h] = sure
-            values, errors[h] = np.where(sure, worth, 0.0), np.where(sure, deviation, 0.0)
-        share = self._first_states()
-        value, lost, total = float(share @ values), 0.0, np.zeros(self.sums.number.shape)
-        for h in range(horizon):
-            chosen, layer = (np.arange(states), policy.actions[h]), h if len(total) > 1 else 0
-            total[layer, *chosen] += share * errors[h]  # steps that are one share their errors
-            lost += float(share[~known[h]].sum()) * (horizon - h)
-            moved = _cut(self.sums.layer(h).transitions[chosen])
-            share = np.where(known[h], share, 0.0) @ moved
-        off = NORMAL * float(np.sqrt((total**2).sum()))
-        value, low, high = np.clip([value, value - off, value + off + lost], 0.0, horizon)
-        return Estimate(float(value), float(low), float(high)), known
-
-    def _first_states(self) -> FloatArray:
-        if len(self.sums.number) > 1:
-            seen = np.maximum(self.sums.layer(0).visits.sum(axis=1), 0.0) * self.start
-            if seen.sum() > 0:
-                return np.asarray(seen / seen.sum())
-        return np.asarray(self.start / self.start.sum())
+    known = rows.visits > np.maximum(deviations * np.sqrt(rows.visit_variance), 0.5)
+    visits = np.where(known, rows.visits, 1.0)
+    mean = np.clip(rows.rewards / visits, 0.0, 1.0)
+    # Half of what a visit can earn from here, as if once more than was seen.
+    reach = (1.0 + float(np.ptp(ahead))) / 2
+    following, square = next_value(
+        rows._replace(visits=visits), probabilities_of(rows.transitions), ahead, reach
+    )
+    square = square + reward_square(
+        rows.sampling, rows.reward_noise, rows.visit_variance, mean, centre
+    )
+    values = mean + following
+    if signed:  # sums over next states would add noise of the sums; deviations from the mean do not
+        apart = (rows.transitions * (ahead - following[..., None])).sum(axis=-1)
+        values = rows.rewards / visits + following + apart / visits
+    return values, np.where(known, square / visits**2, np.inf)
 
 
-def _cut(transitions: FloatArray) -> FloatArray:
+def probabilities_of(transitions: FloatArray) -> FloatArray:
+    """Where rows lead, by their counts above zero; anywhere where there is none."""
     kept = np.maximum(transitions, 0.0)
     total = kept.sum(axis=-1, keepdims=True)
     even = np.full_like(kept, 1 / kept.shape[-1])

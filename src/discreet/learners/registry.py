@@ -86,6 +86,12 @@ _SHIPPED: dict[str, Listing] = {
         "batch",
         _PRINTED_BATCH,
     ),
+    "trial": Listing(
+        "learners.trial",
+        "a randomised trial, in one batch or in stages: for few people and recruitments",
+        "batch",
+        BATCH,
+    ),
     "ucbvi": Listing(
         "learners.dp_ucbvi",
         "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",

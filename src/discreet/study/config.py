@@ -2,10 +2,8 @@
 
 import dataclasses
 import json
-import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Literal, TypeAlias
 
@@ -18,10 +16,8 @@ from discreet.data.tables import TableFormat
 from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem
-from discreet.mdp.shape import Shape
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee, said
-from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.trust import TrustModel
 
 OPERATOR = (
@@ -66,74 +62,6 @@ def study_guarantee(
         fields["epsilon"] = releases * released.epsilon
         fields["delta"] = min(1.0, releases * released.delta)
     return said(Guarantee(**{**fields, "simulated": not secure}))
-
-
-PRECISION = 0.1
-"""Standard error of a mean reward at which actions can be told apart, roughly."""
-_MOST = 10**13
-
-
-@dataclass(frozen=True)
-class Prospect:
-    """What lies ahead of a study.
-
-    Attributes:
-        guarantee: what will be promised.
-        users_needed: until the mean reward of every action in every state at every step is known
-            within `PRECISION` (one standard error, noise included), if users tried all of them
-            evenly and met all states evenly; None: never, at any number of users. A rule of thumb:
-            learners need not try everything, and states are not met evenly.
-        episodes: users that the study has.
-    """
-
-    guarantee: Guarantee
-    users_needed: int | None
-    episodes: int
-
-    def __str__(self) -> str:
-        return f"Promised: {self.guarantee}. {self.needed}"
-
-    @property
-    def needed(self) -> str:
-        """How many users it takes, as a sentence."""
-        if self.users_needed is None:
-            return "No number of users is enough to learn anything."
-        about = f"Roughly {self.users_needed:,} users are needed to tell actions apart everywhere"
-        if self.users_needed > self.episodes:
-            return f"{about}; this study has {self.episodes:,}: expect to learn little."
-        return f"{about}; this study has {self.episodes:,}."
-
-
-def users_needed(
-    shape: Shape, mechanism: BatchMechanism | ContinualMechanism, episodes: int
-) -> int | None:
-    """See `Prospect`; rounded up to two digits."""
-
-    def enough(users: int) -> bool:
-        time = users if isinstance(mechanism, BatchMechanism) else min(users, episodes)
-        noise = mechanism.noise_variance(time)["rewards"]
-        visits = users / (shape.states * shape.actions)
-        return 0.25 / visits + noise / visits**2 <= PRECISION**2
-
-    found = _least(enough)
-    if found is None:
-        return None
-    unit = int(10 ** max(0, math.floor(math.log10(found)) - 1))
-    return -(-found // unit) * unit
-
-
-def _least(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number that is enough, within one part in a hundred."""
-    high = 2
-    while not enough(high):
-        high *= 2
-        if high > _MOST:
-            return None
-    low = high // 2
-    while high - low > max(1, low // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 SamplerName = Literal["secure", "simulation"]

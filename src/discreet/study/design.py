@@ -5,7 +5,7 @@
     learner = "flow-ucb"
     episodes = 20000                    # users in all
     states = ["ill", "well"]            # or a number
-    actions = ["wait", "treat"]         # or a number
+    actions = ["wait", "treat"]         # or a number; the first is what is done today
     steps = 8                           # or names
     start_states = ["ill"]              # if that is public
     stationary = false

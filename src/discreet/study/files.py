@@ -31,14 +31,25 @@ _HOW = {
 
 
 def rows_of(answer: Answer, names: Vocabulary) -> list[dict[str, Plain]]:
-    """One row per step and state: what to do, and whether that rests on data."""
-    rows = list[dict[str, Plain]]()
-    for h, step in enumerate(names.steps):
-        for s, state in enumerate(names.states):
-            action = names.actions[int(answer.policy.actions[h, s])]
-            known = bool(answer.known[h, s])
-            rows.append({"step": step, "state": state, "action": action, "known": known})
-    return rows
+    """One row per step and state: what to do, whether it is the default, and the evidence.
+
+    ``difference`` is what ``alternative`` earns more than the default from there on, with its
+    ``standard_error``; both are None where nobody can say.
+    """
+    return [
+        {
+            "step": step,
+            "state": state,
+            "action": names.actions[int(answer.policy.actions[h, s])],
+            "defer": bool(answer.defer[h, s]),
+            "alternative": names.actions[int(answer.alternative[h, s])],
+            "difference": float(answer.difference[h, s]) if known else None,
+            "standard_error": float(answer.standard_error[h, s]) if known else None,
+        }
+        for h, step in enumerate(names.steps)
+        for s, state in enumerate(names.states)
+        for known in (bool(np.isfinite(answer.standard_error[h, s])),)
+    ]
 
 
 def request_rows(policy: Policy, names: Vocabulary) -> list[dict[str, Plain]]:

@@ -27,7 +27,6 @@ from discreet._types import IntArray, JsonObject, Plain
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
-from discreet.learners.estimate import Estimate
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
@@ -37,7 +36,7 @@ from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 from discreet.study import config as configs
 from discreet.study import files, store
-from discreet.study.config import Names, Prospect, SamplerName, study_guarantee, users_needed
+from discreet.study.config import Names, SamplerName, study_guarantee
 from discreet.study.drivers import (
     StreamDriver,
     check_first_release,
@@ -45,9 +44,10 @@ from discreet.study.drivers import (
     how_it_ended,
     make_driver,
 )
-from discreet.study.estimate import Answer, StudyEstimate, of_release
+from discreet.study.estimate import Answer, Estimate, StudyEstimate
 from discreet.study.ledger import StudySeal, Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
+from discreet.study.power import smallest_difference, what_it_sees
 from discreet.study.store import Change, Content, Event, Store
 
 Returning = Literal["nobody", "unseen", "seen"]
@@ -71,14 +71,15 @@ def start(
 ) -> "Study":
     """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
 
-    `Study.prospect` says what will be promised and roughly how many users it takes.
+    `Study.smallest_difference` says what so many users can show.
 
     Args:
         path: the study's file.
         learner: a registered learner, of the batch or the continual schedule.
         trust: who sees raw episodes, with which (epsilon, delta).
         states: number of states, or their names.
-        actions: number of actions, or their names.
+        actions: number of actions, or their names; the first is the default: what is done today,
+            and stays where the evidence is too weak to recommend another.
         horizon: steps per episode, or their names.
         episodes: how many users will take part in all.
         start_states: where an episode can begin, if that is public (anywhere by default).
@@ -122,9 +123,9 @@ class Study:
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
-    `answer`, `guarantee`, `prospect`, `mechanism`, `config`, `names`; `users`, `episodes`,
-    `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects of one file
-    may live in two processes; in one process keep one object per file.
+    `answer`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`; `users`,
+    `episodes`, `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects
+    of one file may live in two processes; in one process keep one object per file.
     """
 
     def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
@@ -143,7 +144,7 @@ class Study:
             sampler=self._sampler(),
             seal=self._seal,
         )
-        self._estimate = StudyEstimate(self._driver.problem)
+        self._estimate = StudyEstimate(self._driver.problem, self._driver.mechanism)
         self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
@@ -210,11 +211,22 @@ class Study:
         return configs.vocabulary_of(self._config)
 
     @property
-    def prospect(self) -> Prospect:
-        """What is promised and roughly how many users are needed to learn anything."""
-        mechanism, problem = self._driver.mechanism, self._driver.problem
-        needed = users_needed(problem.shape, mechanism, problem.episodes)
-        return Prospect(self.guarantee, needed, problem.episodes)
+    def smallest_difference(self) -> float:
+        """What a trial of all users at once sees with probability 0.8 (`study.power`), in units."""
+        share = 1 / self.problem.start.sum()
+        low, high = self.reward_range
+        return (high - low) * smallest_difference(self.mechanism, self.episodes, share=share)
+
+    @property
+    def what_to_expect(self) -> str:
+        """`smallest_difference` in a sentence."""
+        low, high = self.reward_range
+        return what_it_sees(self.smallest_difference, self.episodes, high - low)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the largest reward of a step, in the units of the study's tables."""
+        return configs.table_of(self._config).reward_range
 
     @property
     def problem(self) -> Problem:
@@ -284,20 +296,27 @@ class Study:
 
     @property
     def policy(self) -> DeterministicPolicy:
-        """The greedy policy of all that was released so far; it costs no privacy."""
+        """What all that was released so far recommends, and the default where it defers."""
         return self.answer.policy
 
     @property
     def value(self) -> Estimate:
-        """What `policy` earns per episode, estimated from the releases, with an interval."""
+        """What `policy` earns per episode, with an interval, in the units of the tables."""
         return self.answer.value
 
     @property
     def answer(self) -> Answer:
-        """`policy`, where it rests on data, and `value`."""
-        if isinstance(self._driver, StreamDriver):
-            return of_release(self._driver.problem, self._driver.counts).answer()
-        return self._estimate.answer(self._driver.greedy())
+        """`policy`, where it defers, differences with their standard errors, and `value`.
+
+        It is post-processing of releases: reading it costs no privacy.
+        """
+        estimate, driver = self._estimate, self._driver
+        if isinstance(driver, StreamDriver):  # each release is of all users so far
+            estimate = StudyEstimate(driver.problem, driver.mechanism)
+            if driver.counts.users:
+                estimate.add(driver.counts)
+        answer = estimate.answer(driver.greedy())
+        return answer.in_units(*self.reward_range)
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:
@@ -513,7 +532,7 @@ class Study:
             facts["note"] = dict(note)
         self._driver.learn(released)
         if self._driver.schedule == "batch":
-            self._estimate.add(released)
+            self._estimate.add(released, batch.policy)
         if self.users + len(people) < self.episodes:
             self._driver.ask()
         self._issue = {**self._issue, "number": 0, "users": 0}

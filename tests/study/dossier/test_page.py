@@ -191,17 +191,18 @@ def test_the_policy_is_the_studys(material, page):
     for s, row in enumerate(rows):
         for h, text in enumerate(row[1:]):
             action = names.actions[answer.policy.actions[h, s]]
-            assert text == (action if answer.known[h, s] else f"({action})")
+            said_so = f"({action})" if answer.defer[h, s] else f"{action} +"
+            assert text.startswith(said_so)
     assert str(study.value) in said
 
 
-def test_the_picture_shows_every_square_and_what_rests_on_no_data(material, page):
+def test_the_picture_shows_every_square_and_where_the_study_defers(material, page):
     answer, said = material.study.answer, section(page, 7)
-    assert said.count("<rect") == answer.known.size
-    assert said.count('fill-opacity="0.25"') == (~answer.known).sum() > 0
-    assert said.count(" (rests on no data)</title>") == (~answer.known).sum()
+    assert said.count("<rect") == answer.defer.size
+    assert said.count('fill-opacity="0.25"') == answer.defer.sum() > 0
+    assert said.count(" (deferred: the default)</title>") == answer.defer.sum()
     first = 1 + answer.policy.actions[0, 0]
-    number = first if answer.known[0, 0] else f"({first})"
+    number = f"({first})" if answer.defer[0, 0] else first
     assert f'text-anchor="middle">{number}</text>' in said  # readable without colours
     assert "</i>2 treat &amp; see</span>" in said
 

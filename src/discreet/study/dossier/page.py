@@ -186,7 +186,7 @@ def picture(answer: Answer, names: Vocabulary) -> dict[str, Any]:
             "x": _LEFT + _SQUARE * h,
             "y": _TOP + _SQUARE * s,
             "action": (action := int(answer.policy.actions[h, s])),
-            "known": bool(answer.known[h, s]),
+            "defer": bool(answer.defer[h, s]),
             "title": f"{step}, {state}: {names.actions[action]}",
         }
         for s, state in enumerate(states)
@@ -205,7 +205,12 @@ def picture(answer: Answer, names: Vocabulary) -> dict[str, Any]:
 def _policy(answer: Answer, names: Vocabulary) -> dict[str, Any]:
     """States by steps where that fits on paper, one row for each otherwise."""
     rows = rows_of(answer, names)
-    said = [str(row["action"]) if row["known"] else f"({row['action']})" for row in rows]
+    said = [
+        f"({row['action']})"
+        if row["defer"]
+        else f"{row['action']} +{row['difference']:.2g} ± {row['standard_error']:.1g}"
+        for row in rows
+    ]
     if len(names.steps) <= _WIDEST:
         size = len(names.states)
         wide = [(state, *said[s::size]) for s, state in enumerate(names.states[:_MOST_ROWS])]

@@ -1,0 +1,261 @@
+"""trial: few recruitments, small numbers. A randomised trial, or one that shifts in stages. Ours.
+
+**Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
+composition), and all else is post-processing of releases. **No regret bound is claimed.**
+
+``aim="policy"`` is for those who come after the study: all users take random actions, in one
+batch, and the noise is paid once. ``aim="participants"`` is for those who are in it: stages end at
+K/2^(B-1), ..., K/2, K; the first plays random actions, those between play an action as often as it
+is the best of 64 draws of the estimate (5% of the users at random), the last plays the best policy.
+B = 1 + floor(log2(K/n1)), at least 2 and at most ``batches``, where
+n1 = 40·(sd of a reward counter's noise, at least 1/2)·A·(start states). Who does not come is not
+replaced: whoever is left after the last stage plays the best policy.
+
+*The estimate* is that of `learners.estimate` on projected counts: values Q = r + P·V of every
+(h, s, a) with variances v. *Advantages* Q - mu(h, s) are shrunk towards those of the same state and
+action at all steps, these towards those of the same action in all states, and these towards zero
+(`shrunk`): at each level by k = tau²/(tau² + v), with the variance tau² between members of
+DerSimonian and Laird (1986), max(q - df, sqrt(2·df))/c: never below one standard error of itself,
+since that all are alike is not assumed. V follows the policy that this prefers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import FloatArray, JsonObject, Plain
+from discreet.learners.base import Batch, FlowLearner
+from discreet.learners.estimate import (
+    CountSums,
+    ReleasedRows,
+    action_values,
+    visit_noise_factors,
+)
+from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.settings import OwnSettings
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
+from discreet.privacy.projection.flow import released_flow
+from discreet.privacy.statistics import PrivateCounts
+
+FIRST = 40.0
+"""Users of the first stage for each action, start state and standard deviation of the noise."""
+DRAWS = 64
+UNIFORM = 0.05
+"""Share of users between the first and the last stage who take random actions."""
+
+
+class Shrunk(NamedTuple):
+    """Advantages ``[H, S, A]`` after shrinkage, and their variances."""
+
+    advantages: FloatArray
+    variances: FloatArray
+
+
+class _Level(NamedTuple):
+    """tau² between members, and mean and variance of every group with it."""
+
+    between: float
+    mean: FloatArray
+    variance: FloatArray
+
+
+def _pooled(values: FloatArray, variances: FloatArray) -> _Level:
+    """Groups of members along the first axis; one tau² for all. Infinite variances say nothing."""
+    weights = 1 / variances
+    total = weights.sum(axis=0)
+    seen = np.maximum(total, 1e-300)
+    apart = values - (weights * values).sum(axis=0) / seen
+    freedom = float(np.maximum((weights > 0).sum(axis=0) - 1, 0).sum())
+    scale = float((total - (weights**2).sum(axis=0) / seen).sum())
+    excess = max(float((weights * apart**2).sum()) - freedom, math.sqrt(2 * freedom))
+    between = excess / scale if scale > 0 else 0.0
+    weights = 1 / (variances + between)
+    total = np.maximum(weights.sum(axis=0), 1e-300)
+    return _Level(between, (weights * values).sum(axis=0) / total, 1 / total)
+
+
+def shrunk(values: FloatArray, variances: FloatArray) -> Shrunk:
+    """Advantages of actions ``[H, S, A]``: (h, s, a) -> (s, a) -> a -> 0, as the module says.
+
+    The base mu(h, s) is what values hold beyond the advantages of (s, a), by their weights: it is
+    found in four rounds, so that an action that is hardly known moves no other.
+    """
+    variances = np.minimum(variances, 1e9)  # nothing is known: the parent's is taken
+    parent, weights = np.zeros(values.shape[1:]), 1 / variances
+    for _ in range(4):
+        base = (weights * (values - parent)).sum(axis=-1, keepdims=True)
+        own = values - base / weights.sum(axis=-1, keepdims=True)
+        steps = _pooled(own, variances)
+        states = _pooled(steps.mean, steps.variance)
+        mean, variance = states.mean, states.variance
+        actions = len(mean)
+        excess = max(float((mean**2 / variance).sum()) - actions, math.sqrt(2 * actions))
+        kept = 1 / (1 + variance * float((1 / variance).sum()) / excess)
+        mean, variance = kept * mean, kept * variance
+        kept = states.between / (states.between + steps.variance)
+        parent = mean + kept * (steps.mean - mean)
+        spread = kept * steps.variance + (1 - kept) ** 2 * variance
+        weights = 1 / (variances + steps.between + states.between)
+    kept = steps.between / (steps.between + variances)
+    return Shrunk(parent + kept * (own - parent), kept * variances + (1 - kept) ** 2 * spread)
+
+
+def advantages(sums: CountSums, horizon: int, centre: float) -> Shrunk:
+    """Backward induction, twice: the second time V follows what the first one prefers."""
+    _, states, actions = sums.number.shape
+    found = Shrunk(*np.zeros((2, horizon, states, actions)))
+    for again in (False, True):
+        values, variances = np.zeros((2, horizon, states, actions))
+        ahead = np.zeros(states)
+        for h in reversed(range(horizon)):
+            worth, variance = action_values(sums.layer(h), ahead, centre=centre, deviations=1.0)
+            known = np.isfinite(variance)
+            worth = np.where(known, worth, 0.0)
+            weight = 1 / np.where(known, variance, np.inf)
+            prior = found.advantages[h] if again else 0.0
+            base = (weight * (worth - prior)).sum(axis=-1) / np.maximum(weight.sum(axis=-1), 1e-300)
+            best = np.where(known, worth, -np.inf).max(axis=-1)
+            best = base + found.advantages[h].max(axis=-1) if again else best
+            seen = known.any(axis=-1)
+            ahead = np.where(seen, best, best[seen].mean() if seen.any() else 0.0)
+            values[h], variances[h] = worth, variance
+        # Steps that are one share their evidence: each has its part of it.
+        found = shrunk(values, variances * (horizon if len(sums.number) < horizon else 1))
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSettings(OwnSettings):
+    """What may be chosen of a trial.
+
+    Attributes:
+        aim: ``"participants"``, the best for those who take part; ``"policy"``, the best policy
+            for those who come after them.
+        batches: at most so many stages, for participants.
+    """
+
+    aim: Literal["policy", "participants"] = "participants"
+    batches: int = 5
+
+    def check(self) -> None:
+        """A trial in stages has two at least."""
+        super().check()
+        _validate.count(2, batches=self.batches)
+
+
+class Trial(FlowLearner[TrialSettings]):
+    """A randomised trial, or one that shifts in stages: see the module."""
+
+    name = "trial"
+    summary = "a randomised trial, in one batch or in stages: for few people and recruitments"
+    settings_type = TrialSettings
+
+    def begin(self) -> None:
+        """Decide how many stages there are, from public facts."""
+        problem, mechanism = self.problem, self.mechanism
+        shape, starts = problem.shape, int(problem.start.sum())
+        stages = 1
+        if self.chosen.aim == "participants":
+            noise = math.sqrt(mechanism.noise_variance(problem.episodes)["rewards"])
+            first = FIRST * max(noise, 0.5) * shape.actions * starts
+            stages = 1 + int(math.log2(max(problem.episodes / first, 2.0)))
+            stages = min(stages, self.chosen.batches)
+        self.settings |= {"batches": stages, "stationary": problem.stationary}
+        layers = 1 if problem.stationary else shape.horizon
+        self._sums = CountSums.empty(layers, shape.states, shape.actions)
+        self._seed = int(self.rng.integers(2**62))
+        self._told = 0
+        self._batches = 0
+        self._pending: tuple[DeterministicPolicy | StochasticPolicy, int] | None = None
+
+    def ask(self) -> Batch:
+        """The next stage."""
+        self._pending = self._pending or self._stage()
+        return Batch(*self._pending)
+
+    def _stage(self) -> tuple[DeterministicPolicy | StochasticPolicy, int]:
+        left, later = self.problem.episodes - self._told, self.settings["batches"] - self._batches
+        users = self.problem.episodes // 2 ** (later - 1) - self._told if later > 1 else left
+        users = max(users, self.mechanism.min_users)
+        if left - users < self.mechanism.min_users:  # too few to be released on their own
+            users = left
+        if self._batches == 0:
+            return uniform_policy(self.problem.shape), users
+        if users == left:
+            return self.greedy(), users
+        rng, found = np.random.default_rng((self._seed, self._batches)), self._advantages()
+        noise = rng.standard_normal((DRAWS, *found.advantages.shape))
+        best = (found.advantages + np.sqrt(found.variances) * noise).argmax(axis=-1)
+        often = (best[..., None] == np.arange(self.problem.shape.actions)).mean(axis=0)
+        return StochasticPolicy((1 - UNIFORM) * often + UNIFORM / often.shape[-1]), users
+
+    def tell(self, counts: PrivateCounts) -> None:
+        """Project onto consistent flows, and add."""
+        shape, start = self.problem.shape, self.problem.start
+        policy = (self._pending or self._stage())[0].distribution(shape)
+        rows = np.nonzero(counts.support)
+        flow, visits = released_flow(counts, start, policy[rows])
+        noise, per_visit = counts.noise_variance, self.mechanism.visit_variance
+        seen, last = np.maximum(visits, 0.0), rows[0] == shape.horizon - 1
+        factors = visit_noise_factors(
+            shape.states,
+            shape.horizon,
+            int(start.sum()),
+            last_transitions=counts.last_transitions,
+            look=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
+        )
+        spread = noise["transitions"] * factors[rows[0]] + per_visit * seen / 2
+        if counts.row_visits is None and not counts.last_transitions:
+            # Nothing counts who took which action at the last step: as many as the policy says.
+            spread = spread + np.where(last, seen * (1 - policy[rows]), 0.0)
+        batch = ReleasedRows(
+            rows,
+            flow,
+            visits,
+            np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits,
+            sampling=seen * (1 + per_visit),
+            reward_sampling=seen,
+            noise=noise["transitions"],
+            reward_noise=noise["rewards"] + self.mechanism.reward_visit_variance * seen,
+            visit_variance=spread,
+        )
+        self._sums.add(batch, 1.0, 1.0)  # weights by visits were no better
+        self._told += counts.users
+        self._batches += 1
+        self._pending = None
+
+    def _advantages(self) -> Shrunk:
+        centre = 0.5 if self.mechanism.centred else 0.0
+        return advantages(self._sums, self.problem.shape.horizon, centre)
+
+    def greedy(self) -> DeterministicPolicy:
+        """The policy of the shrunk advantages; ties at random."""
+        found = self._advantages().advantages
+        luck = np.random.default_rng(self._seed).random(found.shape)
+        return DeterministicPolicy((found + 1e-12 * luck).argmax(axis=-1))
+
+    @property
+    def extras(self) -> dict[str, Plain]:
+        """The policy afterwards, which nobody in the trial need have played."""
+        return {"greedy": self.greedy().actions.tolist()}
+
+    def state(self) -> dict[str, Plain]:
+        """Progress and evidence; what is pending follows from them."""
+        return {
+            "told": self._told,
+            "batches": self._batches,
+            "seed": self._seed,
+            "sums": self._sums.to_dict(),
+        }
+
+    def restore(self, state: JsonObject) -> None:
+        self._told, self._seed = int(state["told"]), int(state["seed"])
+        self._batches = int(state["batches"])
+        self._sums = CountSums.from_dict(state["sums"])
+        self._pending = None
+
+
+SPECS = by_name(LearnerSpec.of_batch(Trial, paper="ours"))
