@@ -17,7 +17,7 @@ EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/experiments/*.tom
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench bench-peers soak experiments clean help
+.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel release docs bench bench-peers soak experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -90,6 +90,11 @@ core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
 wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@ls dist/*
+
+release: wheel       ## besides, what the service needs, pinned by hash, and a list of it (CycloneDX)
+	@$(BIN)/pip install $(PIP_FLAGS) --dry-run --ignore-installed --report dist/report.json ".[service,postgres,secure]"
+	@$(BIN)/python .ci/release.py dist/report.json dist && rm dist/report.json
+	@ls dist/requirements.txt dist/sbom.json
 
 docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

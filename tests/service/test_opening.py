@@ -208,6 +208,20 @@ def test_what_is_no_key_is_refused(tmp_path, text):
         read_signing_key(tmp_path / "none")
 
 
+def test_a_key_of_zeros_is_refused_and_one_that_others_may_read_is_said(tmp_path, caplog):
+    path = tmp_path / "signing.key"
+    path.write_text("00" * 32)
+    with pytest.raises(InvalidInputError, match="all zeros"):
+        read_signing_key(path)
+    path.unlink()
+    make_signing_key(path)
+    read_signing_key(path)
+    assert not caplog.records
+    path.chmod(0o644)
+    read_signing_key(path)
+    assert "chmod 600" in caplog.text
+
+
 def test_batch_keys_differ_and_go(tmp_path):
     keys = BatchKeys(tmp_path / "keys")
     one, two = keys.make(0), keys.make(1)

@@ -120,6 +120,7 @@ def test_p09_no_other_method_does_anything(live, method, path):
     answer = HTTP.request(method, url + path, headers=headers)
     expected = (404, "notFound") if path == "/v1/nothing" else (405, "notAllowed")
     assert (answer.status_code, answer.json()["code"]) == expected
+    assert ("allow" in answer.headers) == (answer.status_code == 405)
     assert content(database) == before
 
 
@@ -458,7 +459,7 @@ def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch, tmp_p
     closed = []
 
     class Busy:
-        def run(self, pause, until):
+        def run(self, pause, until, look):
             os.kill(os.getpid(), signal.SIGTERM)
             while True:
                 pause(0.01)

@@ -440,3 +440,13 @@ def test_a_commit_that_reached_the_log_is_kept(tmp_path):
     again = discreet.resume(path, study.head)
     assert (again.batches, again.users) == (1, study.users)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_schema_that_is_no_text_is_one_sentence(tmp_path):
+    """SQLite quotes it in its error, which Python then cannot decode."""
+    path = begin(tmp_path / "study.db").path
+    data = path.read_bytes()
+    assert data.count(b"CREATE TABLE users") == 1
+    path.write_bytes(data.replace(b"CREATE TABLE users", b"CREA\xa9E TABLE users"))
+    with pytest.raises(StudyError, match=r"edited|damaged|changed"):
+        discreet.resume(path)

@@ -19,6 +19,7 @@ worker is given the batch's key: it must belong to the analyser.
 
 import collections
 import itertools
+import logging
 import multiprocessing
 import os
 import secrets
@@ -43,6 +44,8 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service.protocol import report
 from discreet.service.protocol.report import KEY
 
+log = logging.getLogger("discreet.service.opening")
+_OPEN = {"code": "keyReadable"}
 SIZE = 32
 
 
@@ -93,6 +96,14 @@ def _read(path: Path) -> bytes:
     key = read_parsed(path, lambda data: bytes.fromhex(data.decode("ascii")), "the key")
     if len(key) != SIZE:
         raise InvalidInputError(f"Expected a key of {SIZE} bytes in {str(path)!r}.")
+    if not any(key):
+        raise InvalidInputError(
+            f"The key in {str(path)!r} is all zeros: it was destroyed, or never made."
+        )
+    if path.stat().st_mode & 0o077:
+        log.warning(
+            "other accounts of this machine may read the key %s: chmod 600", path, extra=_OPEN
+        )
     return key
 
 

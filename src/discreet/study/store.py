@@ -311,6 +311,8 @@ class Store:
         """Errors of the database as one sentence each."""
         try:
             yield
+        except UnicodeDecodeError:  # what SQLite quotes of a damaged schema is no text
+            raise self._edited() from None
         except sqlite3.Error as error:
             if _busy(error):
                 raise StudyError(

@@ -86,6 +86,7 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
     with Browser(tmp_path, width, phone) as browser:
         browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
         browser.wait("document.body?.dataset.ready")
+        assert browser.run("location.href") == f"{url}/#study={of.id.hex()}"  # the ticket is gone
         assert "2 of 3 reports" in browser.text("#batch")
         assert "at most 54.60 times" in browser.text("#guarantee")  # e^4 = 54.598...
         assert "epsilon 4" in browser.text("#guarantee")

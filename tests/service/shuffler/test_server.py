@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from uvicorn.server import ServerState
@@ -294,15 +292,3 @@ def test_with_a_place_for_compiled_code_it_serves(folder):
     finally:
         server.terminate()
         server.communicate()
-
-
-def test_the_examples_give_it_a_place_for_compiled_code():
-    examples = Path(__file__).parents[3] / "examples" / "service"
-    compose = (examples / "compose.yaml").read_text()
-    assert "read_only: true" in compose
-    (place,) = re.findall(r"NUMBA_CACHE_DIR: (\S+)", compose)
-    assert f'tmpfs: ["{place}"]' in compose
-    for role in ("shuffler", "analyser"):
-        unit = (examples / f"discreet-{role}.service").read_text()
-        assert "ProtectSystem=strict" in unit and f"CacheDirectory=discreet-{role}\n" in unit
-        assert f"Environment=NUMBA_CACHE_DIR=%C/discreet-{role}\n" in unit

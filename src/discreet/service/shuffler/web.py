@@ -295,8 +295,11 @@ def _headers_of(code: str) -> dict[str, str]:
 
 
 async def _of_framework(_: Request, error: Exception) -> Response:
-    status = getattr(error, "status_code", 404)
-    return problem("notAllowed" if status == 405 else "notFound")
+    if getattr(error, "status_code", 404) != 405:
+        return problem("notFound")
+    answer = problem("notAllowed")
+    answer.headers.update(getattr(error, "headers", None) or {})  # Allow
+    return answer
 
 
 async def _of_accident(_: Request, error: Exception) -> Response:

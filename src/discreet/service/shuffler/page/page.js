@@ -342,6 +342,8 @@ async function ended(code) {
 
 async function start() {
   at("ticket").value = given.get("ticket") ?? "";
+  // Who looks at the address, the history or a screenshot of it does not see the ticket.
+  history.replaceState(null, "", given.has("study") ? `#study=${given.get("study")}` : "#");
   page.charter = await protocol.fetchCharter(given.get("study"));
   showCharter(page.charter);
   page.chain = new protocol.Chain(page.charter);
