@@ -46,10 +46,10 @@ def start_study(tmp_path, min_users=2, **changes):
     return of, folder, key
 
 
-def make_analyser(of, folder, url, key, at=lambda _: None, clock=None):
+def make_analyser(of, folder, url, key, at=lambda _: None, clock=None, **options):
     study = discreet.resume(folder / "study.db")
-    client = Client(url, TOKEN)
-    return Analyser(of, study, client, key, folder, clock=clock or ManualClock(NOW), at=at)
+    clock = clock or ManualClock(NOW)
+    return Analyser(of, study, Client(url, TOKEN), key, folder, clock=clock, at=at, **options)
 
 
 class Running(NamedTuple):
@@ -67,9 +67,9 @@ class Running(NamedTuple):
         """One step of the analyser in a process that is killed at this point, if it gets there."""
         return self.apart(self.url, point)
 
-    def analyser(self, at=lambda _: None, clock=None):
+    def analyser(self, at=lambda _: None, clock=None, **options):
         """The analyser of this study."""
-        return make_analyser(self.of, self.folder, self.url, self.key, at, clock)
+        return make_analyser(self.of, self.folder, self.url, self.key, at, clock, **options)
 
     def announced(self):
         """An analyser that has announced the first batch, and the private key of it."""
@@ -117,7 +117,7 @@ def send_users(of, client, passes):
     """Users take part until the open batch is full, or nobody is left."""
     chain = Chain(of, client)
     try:
-        wanted = manifests.read(client.manifest(), of).manifest.users
+        wanted = manifests.parse(client.manifest()).users
     except Refusal:
         return
     missing = wanted - client.metrics()["received"]

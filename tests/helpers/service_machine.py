@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import read
+from discreet.service.shuffler.state import LIVE
 from helpers.services import announced, charter, fake_report, messages, new_store
 
 OF = charter()
@@ -92,13 +93,33 @@ class StoreMachine(RuleBasedStateMachine):
             self.last, self.state, self.held, self.sealed = one, "open", {}, None
 
     @precondition(lambda self: self.last is not None)
+    @rule(doom=dooms, who=whos)
+    def abandon(self, doom, who):
+        """Whoever may have been seen stays spent, everybody else may come again."""
+        before = self.last.manifest
+        one = announced(
+            OF,
+            before.number + 1,
+            before=before,
+            batch=before.batch,
+            users=before.users,
+            abandons=before.number,
+        )
+        given, committed = self.do(("announce", one), doom, who)
+        assert given in (True, None)
+        if committed:
+            if self.state in ("open", "full", "sealed"):
+                self.spent -= self.held.keys()
+            self.last, self.state, self.held, self.sealed = one, "open", {}, None
+
+    @precondition(lambda self: self.last is not None)
     @rule(who=whos)
     def announce_again_or_otherwise(self, who):
         assert self.do(("announce", self.last), None, who) == (False, True)
         manifest = self.last.manifest
         other = announced(OF, manifest.number, before=None, users=5)
         assert self.do(("announce", other), None, who)[0] == "forbiddenMutation"
-        if self.state in ("open", "full", "sealed"):
+        if self.state in LIVE:
             after = announced(OF, manifest.number + 1, before=manifest)
             assert self.do(("announce", after), None, who)[0] == "batchPending"
 
@@ -162,11 +183,15 @@ class StoreMachine(RuleBasedStateMachine):
         if was_full:  # a kill at any of its steps but the last leaves it full, and it goes on later
             self.state = self.stores[0].live().state
             assert self.state in ("full", "sealed")
-        if was_full and self.state == "sealed":
-            self._release()
 
-    def _release(self):
+    @precondition(lambda self: self.state == "sealed")
+    @rule(who=whos, doom=dooms)
+    def hand_over(self, who, doom):
         """Exactly what was acknowledged is there, as often as it was sent."""
+        _, committed = self.do(("buckets", self.last.manifest.number, 0), doom, who)
+        if not committed:
+            return
+        self.state = "handed"
         self.sealed = messages(self.stores[0], self.last.manifest.number, self.last.sizes)
         for place, (part, size) in enumerate(zip(self.sealed, self.last.sizes, strict=True)):
             got = Counter(part[i + 13 : i + 52].rstrip(b".") for i in range(0, len(part), 52))
@@ -178,6 +203,8 @@ class StoreMachine(RuleBasedStateMachine):
     def read_messages(self, who):
         number = self.last.manifest.number
         if self.state == "sealed":
+            return
+        if self.state == "handed":
             store = self.stores[who % self.processes]
             assert messages(store, number, self.last.sizes) == self.sealed
             return
@@ -188,11 +215,11 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(who=whos, doom=dooms)
     def done(self, who, doom):
         given, committed = self.do(("done", self.last.manifest.number), doom, who)
-        if self.state == "sealed" and committed:
+        if self.state in ("sealed", "handed") and committed:
             assert given in (True, None)
             self.state, self.sealed, self.held = "done", None, {}
         elif given is not None:
-            codes = {"sealed": None, "done": False, "expired": "batchExpired"}
+            codes = {"sealed": None, "handed": None, "done": False, "expired": "batchExpired"}
             assert given == codes.get(self.state, "notFull")
 
     @rule()

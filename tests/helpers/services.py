@@ -58,6 +58,11 @@ def charter(**changes):
     return Charter(**(fields | changes))
 
 
+def head(number):
+    """Of the ledger when a manifest was signed."""
+    return bytes([number]) * 32
+
+
 def batch_key(number):
     """The analyser's key of a manifest."""
     return X25519PrivateKey.from_private_bytes(bytes([number + 1]) * 32)
@@ -71,8 +76,9 @@ def manifest(of, number=0, *, before=None, batch=None, users=3, **changes):
         "study": of.id,
         "number": number,
         "batch": number if batch is None else batch,
-        "token": f"token-{number}",
         "previous": of.id if before is None else before.hash,
+        "ledger": head(number),
+        "signer": of.signing_key,
         "users": users,
         "policy": policy,
         "layout": layout,
@@ -167,7 +173,7 @@ def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
     return Shuffler(
         of,
         lambda: new_store(where, of, tickets),
-        token_digest=sha256(TOKEN.encode()),
+        token_digests=[sha256(TOKEN.encode())],
         clock=clock or ManualClock(NOW),
         **options,
     )

@@ -12,7 +12,6 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.service.analyser import (
     Analyser,
-    check_signing_key,
     make_analyser,
     opener_of,
     policy_of,
@@ -25,7 +24,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
 from helpers.clocks import ManualClock
 from helpers.service_analysers import running_study, start_study
-from helpers.services import NOW, SIGNER, charter
+from helpers.services import NOW, charter
 
 
 def asking(policy):
@@ -43,10 +42,12 @@ def test_a_mixture_is_refused_with_a_remedy():
         policy_of(asking(StochasticPolicy(np.full((2, 2, 2), 0.5))))
 
 
-def test_a_key_of_another_charter_is_refused_before_it_signs():
-    check_signing_key(charter(), SIGNER)
+def test_a_key_of_another_charter_is_refused_before_it_signs(tmp_path):
+    of, folder, _ = start_study(tmp_path)
+    study = discreet.resume(folder / "study.db")
     with pytest.raises(InvalidInputError, match="one and the same `discreet service init`"):
-        check_signing_key(charter(), Ed25519PrivateKey.generate())
+        Analyser(of, study, Nobody(), Ed25519PrivateKey.generate(), folder)
+    assert not list((folder / "manifests").iterdir())
 
 
 class Scripted(Analyser):
@@ -107,6 +108,12 @@ class Nobody:
 
     def messages(self, number, place, take):
         raise Refusal("batchExpired")
+
+    def manifest_at(self, number):
+        raise Refusal("unknownBatch")
+
+    def state(self, number):
+        return "expired"
 
 
 def test_a_key_goes_although_its_analyser_was_stopped_after_the_batch_expired(tmp_path):

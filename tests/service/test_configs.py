@@ -38,7 +38,7 @@ def write(tmp_path, text):
 
 def test_the_templates_are_read_back(tmp_path):
     one = Shuffler.read(write(tmp_path, template("shuffler", **FIELDS)))
-    assert (one.port, one.token_digest, one.where) == (9, b"\xab" * 32, str(tmp_path / "s.db"))
+    assert (one.port, one.token_digests, one.where) == (9, [b"\xab" * 32], str(tmp_path / "s.db"))
     two = AnalyserConfig.read(write(tmp_path, template("analyser", **FIELDS)))
     assert two.path(two.study) == tmp_path / "study.db" and two.jobs == 1
     three = DeviceConfig.read(write(tmp_path, template("device", **FIELDS)))
@@ -70,7 +70,7 @@ def test_a_slip_is_named(tmp_path, old, new, sentence):
 def test_a_token_is_a_digest(tmp_path):
     text = template("shuffler", **(FIELDS | {"token": "secret"}))
     with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
-        _ = Shuffler.read(write(tmp_path, text)).token_digest
+        _ = Shuffler.read(write(tmp_path, text)).token_digests
 
 
 @pytest.mark.parametrize("url", ["shuffler.example.org", "ftp://x", "http://", "https://a b"])

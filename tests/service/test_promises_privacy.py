@@ -214,7 +214,7 @@ def make_test_shuffler_checked(place, of):
     from discreet.service.shuffler.shuffler import Shuffler
     from discreet.service.shuffler.state import open_store
 
-    return Shuffler(of, lambda: open_store(str(place), of), token_digest=bytes(32))
+    return Shuffler(of, lambda: open_store(str(place), of), token_digests=[bytes(32)])
 
 
 def test_p12_a_proof_is_checked_once_per_charter(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 import discreet
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
+from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.setup import Terms, charter_of, make_tickets, setup_service
@@ -99,6 +100,17 @@ def test_a_folder_that_is_there_is_left_alone(service):
 def test_people_are_not_protected_by_a_seed(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be seeded"):
         setup_service(tmp_path / "x", Terms(), trust=TRUST, seed=1, **study_arguments())
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_can_never_open_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    """A manifest that nobody takes, and reports that a phone does not seal in time."""
+    tight = {"trust": discreet.Shuffle(0.05, 1e-9), **study_arguments(states=30, horizon=8)}
+    with pytest.raises(InvalidInputError, match=r"a phone would need [\d,]+ s to seal"):
+        setup_service(tmp_path / "x", Terms(), **tight)
+    monkeypatch.setattr(manifests, "LARGEST", 500)
+    with pytest.raises(InvalidInputError, match=r"a manifest of at most 500 bytes, got [\d,]+ for"):
+        setup_service(tmp_path / "x", Terms(), trust=TRUST, **study_arguments())
     assert not (tmp_path / "x").exists()
 
 

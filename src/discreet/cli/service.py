@@ -273,7 +273,13 @@ def shuffler(
 
 @app.command("analyser")
 def analyser(
-    config: ConfigFile, rehearsal: Rehearsal = False, log_format: LogFormat = "text"
+    config: ConfigFile,
+    accept: Annotated[
+        int | None,
+        typer.Option(help="Count the batch of this manifest although much of it is unreadable."),
+    ] = None,
+    rehearsal: Rehearsal = False,
+    log_format: LogFormat = "text",
 ) -> None:
     """Run the analyser until the study is finished, or it is told to end."""
     need_extra(_PACKAGES, "service")
@@ -282,8 +288,72 @@ def analyser(
     from discreet.service.monitor import watched
 
     read = AnalyserConfig.read(config)
-    ended = analyse(read, rehearsal=rehearsal, log_format=log_format, watched=watched)
+    ended = analyse(
+        read, rehearsal=rehearsal, log_format=log_format, watched=watched, accepted=accept
+    )
     say(f"The analyser ended: {ended}.")
+
+
+@app.command("abandon")
+def abandon(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+    """Give up the open batch, and what this copy of the study has forgotten (the analyser's).
+
+    For a lost key or a study that was put back from a backup. Who sent a report that the shuffler
+    has handed over is not asked again.
+    """
+    need_extra(_PACKAGES, "service")
+    from discreet.service.analyser import make_analyser, working_alone
+    from discreet.service.configs import AnalyserConfig
+
+    settings = AnalyserConfig.read(config)
+    with working_alone(settings):
+        one = make_analyser(settings, rehearsal=rehearsal)
+        try:
+            say(one.abandon())
+        finally:
+            one.close()
+
+
+@app.command("recover")
+def recover(
+    config: ConfigFile,
+    manifests: Annotated[Path, typer.Option(help="The analyser's folder of manifests.")],
+    rehearsal: Rehearsal = False,
+) -> None:
+    """Go on after the shuffler's store was lost or put back from a copy: old tickets are void.
+
+    First put the enroller's latest digests of all tickets in place, and end all its processes.
+    """
+    need_extra(_PACKAGES, "service")
+    from discreet.service.configs import ShufflerConfig
+    from discreet.service.shuffler import server
+    from discreet.service.verification import read_manifests
+
+    void = server.recover(
+        ShufflerConfig.read(config), read_manifests(manifests), rehearsal=rehearsal
+    )
+    say(f"{void} tickets are void: give new ones only to people who were never given any.")
+
+
+@app.command("rotate")
+def rotate(
+    what: Annotated[str, typer.Argument(help="token or signing-key.")], config: ConfigFile
+) -> None:
+    """A new token or signing key for the analyser."""
+    need_extra(_PACKAGES, "service")
+    from discreet import _validate
+    from discreet.service.configs import AnalyserConfig
+    from discreet.service.setup import rotate_signing_key, rotate_token
+
+    _validate.choice(("token", "signing-key"), what=what)
+    settings = AnalyserConfig.read(config)
+    if what == "signing-key":
+        rotate_signing_key(settings)
+        say("Start the analyser again: its next manifest names the new key, the one after uses it.")
+        return
+    say("The shuffler's file, then SIGHUP to the shuffler; then start the analyser again; then the")
+    say("first of the two alone, and SIGHUP:")
+    say(f'analyser_token_sha256 = "{rotate_token(settings)}"')
 
 
 @app.command("device")
@@ -370,20 +440,34 @@ def verify(
         Path | None, typer.Option(help="The analyser's folder of manifests.")
     ] = None,
     study: Annotated[Path | None, typer.Option(help="The analyser's study file.")] = None,
+    url: Annotated[
+        str, typer.Option(help="Of the shuffler, which keeps all manifests as a second witness.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Check a charter's certificate, the chain of manifests, and the ledger."""
     need_extra(_PACKAGES, "service")
     from discreet.service import verification
+    from discreet.service.client import Client
     from discreet.service.protocol.charter import Charter
     from discreet.study.study import Study
 
     read = Charter.read(charter)
     found: dict[str, Plain] = {"delta_proven": float(read.verify())}
-    if manifests is None and study is not None:
-        raise InvalidInputError("A ledger is checked against manifests: give --manifests too.")
-    if manifests is not None:
-        chain = verification.check_chain(read, verification.read_manifests(manifests))
+    if manifests is None and not url and study is not None:
+        raise InvalidInputError(
+            "A ledger is checked against manifests: give --manifests or --url, best both."
+        )
+    if manifests is not None or url:
+        signed = [] if manifests is None else verification.read_manifests(manifests)
+        if url:
+            with Client(url) as client:
+                theirs = verification.fetch_manifests(client)
+            if manifests is not None:
+                verification.check_witness(signed, theirs)
+            signed = signed or theirs
+            found["manifests_at_the_shuffler"] = len(theirs)
+        chain = verification.check_chain(read, signed)
         found["manifests"] = len(chain)
         if study is not None:
             found["batches_counted"] = verification.check_ledger(Study.read(study), chain)

@@ -4,7 +4,7 @@ A worker. `step` may be killed at any point and called again: what it does
 follows from the study (which batches are counted), from the manifests it has written and from the
 shuffler's answers.
 
-1. A manifest whose batch is counted: destroy its key, acknowledge it.
+1. A manifest whose batch is counted: back up, destroy its key, acknowledge it.
 2. No manifest for the pending batch: make a key, write and sign one.
 3. Announce it; fetch all groups. Not full: wait. Expired: the study issues the batch again.
 4. Check that every group has its size; copies of an envelope are dummies; open the others.
@@ -14,11 +14,15 @@ The next manifest is made from the study after 5, so it is published if and only
 """
 
 import contextlib
+import itertools
 import logging
 import os
+import shlex
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +39,7 @@ from discreet.service.configs import (
     At,
     Clock,
     SystemClock,
+    instant,
     nothing_happens,
     on_signals,
 )
@@ -44,7 +49,9 @@ from discreet.service.opening import (
     Fetched,
     Opener,
     Task,
+    destroy,
     in_processes,
+    old_of,
     on_ray,
     read_signing_key,
 )
@@ -57,8 +64,12 @@ from discreet.study.study import Study, resume
 log = logging.getLogger("discreet.service.analyser")
 GRACE = 5
 """Seconds for what is under way when the process is told to end."""
-_SKEW = 300
-"""Seconds by which the shuffler's clock may be behind before it finds a deadline too far."""
+RUBBISH = Fraction(1, 20)
+"""Share of envelopes that may be unreadable although the charter counts on everybody."""
+
+
+class RubbishError(DiscreetError):
+    """A batch of which too much cannot be read; a person has to say what becomes of it."""
 
 
 class Analyser:
@@ -68,11 +79,14 @@ class Analyser:
         charter: of the study.
         study: the analyser's own, which nobody else tells.
         client: to the shuffler, with the analyser's token.
-        signing_key: whose public half stands in the charter.
+        signing_key: signs manifests, from the moment at which a manifest names its public half.
         folder: for manifests and batch keys.
         opener: opens envelopes.
         clock: where time comes from.
         at: called before and after every step that is kept.
+        old_key: signs until then.
+        backup: called when a batch is counted, before the shuffler may forget it.
+        accepted: the number of a manifest whose batch is counted whatever share cannot be read.
     """
 
     def __init__(
@@ -86,15 +100,23 @@ class Analyser:
         opener: Opener | None = None,
         clock: Clock | None = None,
         at: At = nothing_happens,
+        old_key: Ed25519PrivateKey | None = None,
+        backup: Callable[[], object] = lambda: None,
+        accepted: int | None = None,
     ) -> None:
         self.charter, self.study = charter, study
-        self._client, self._signing_key, self._at = client, signing_key, at
+        self._client, self._at = client, at
         self._opener, self._clock = opener or in_processes(1), clock or SystemClock()
-        check_signing_key(charter, signing_key)
-        check_study(charter, study)
+        self._signing_keys = [one for one in (signing_key, old_key) if one is not None]
+        self._backup, self._accepted = backup, accepted
         self._folder = folder / "manifests"
         self._folder.mkdir(exist_ok=True)
         self._keys = BatchKeys(folder / "keys")
+        self._rebuilt = False
+        self._acknowledged: int | None = None
+        current = self.latest()
+        self._signing_key(None if current is None else current.manifest)
+        check_study(charter, study)
 
     def step(self) -> str:
         """Do what is next.
@@ -103,25 +125,27 @@ class Analyser:
             ``counted``, ``expired`` (the batch will be announced anew), ``waiting`` or
             ``finished``.
         """
+        self._rebuild()
         current = self.latest()
         if current is not None and current.manifest.batch < self.study.batches:
             self._acknowledge(current.manifest.number)
         if self.study.finished:
             return "finished"
-        if current is None or current.manifest.token != self.study.token:
+        if current is None or current.manifest.ledger.hex() != self.study.head:
             self._check_over(current)
             current = self._next(current)
         current = self._announced(current)
-        users = current.manifest.users
+        number, users = current.manifest.number, current.manifest.users
         with Fetched(self._folder, [users * size for size in current.sizes]) as fetched:
             try:
-                self._fetch(current.manifest.number, fetched)
+                self._check_key(number)
+                self._fetch(number, fetched)
             except Refusal as refusal:
                 return self._not_yet(current, refusal)
             if copies := fetched.dummy_copies():
                 log.warning("%d envelopes were copies of others and count as dummies", copies)
             self._count(current, fetched)
-        self._acknowledge(current.manifest.number)
+        self._acknowledge(number)
         return "counted"
 
     def run(
@@ -160,6 +184,51 @@ class Analyser:
     def client(self) -> Client:
         return self._client
 
+    def abandon(self) -> str:
+        """Give up the pending batch, and all that was counted since this copy of the study.
+
+        A person decides so, when the key of an open batch is lost or the study was put back from a
+        backup. The ledger says it, and a manifest that the shuffler and every device check. What
+        becomes of the tickets is the shuffler's to say: free if nothing was handed over.
+
+        Returns:
+            What was done, in words.
+        """
+        self._rebuild()
+        head, last = self.study.head, self.latest()
+        pending = [one.number for one in self._manifests() if one.ledger.hex() == head]
+        if last is not None and pending and not self._unseen(last.manifest.number):
+            first, number = pending[0], last.manifest.number
+            free = self._client.state(number) not in ("handed", "done", "abandoned")
+            self._give_up(first, number, free=free)
+        elif pending or self._abandoned() is None:
+            raise InvalidInputError(
+                "There is nothing to abandon: the shuffler has no batch of what this study asks "
+                "now. `discreet service analyser` goes on from here."
+            )
+        lost = self._abandoned()
+        self._announced(self._next(self.latest()))
+        return f"abandoned: manifests {lost}; see the last entry of the ledger"
+
+    def _give_up(self, first: int, last: int, *, free: bool) -> None:
+        """The study asks again; whom, the ledger's entry says."""
+        self._at("reissue.before")
+        self.study.reissue(
+            returning="unseen" if free and first == last else "nobody",
+            note={
+                "abandoned": f"{first} to {last}",
+                "tickets": f"those of manifest {last} are free again" if free else "void",
+            },
+        )
+        self._at("reissue.after")
+        for number in range(first, last + 1):
+            self._keys.destroy(number)
+
+    def _abandoned(self) -> str | None:
+        """Which manifests the last entry of the ledger gives up."""
+        note = self.study.ledger[-1].get("note")
+        return str(note["abandoned"]) if isinstance(note, dict) and "abandoned" in note else None
+
     def close(self) -> None:
         """Close the connections to the shuffler."""
         self._client.close()
@@ -171,81 +240,162 @@ class Analyser:
     def latest(self) -> Announced | None:
         """The last manifest that was written."""
         paths = sorted(self._folder.glob("*.manifest"))
-        return manifests.read(paths[-1].read_bytes(), self.charter) if paths else None
+        return manifests.reread(paths[-1].read_bytes(), self.charter) if paths else None
+
+    def _manifests(self) -> list[Manifest]:
+        paths = sorted(self._folder.glob("*.manifest"))
+        return [manifests.parse(path.read_bytes()) for path in paths]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:06d}.manifest"
+
+    def _rebuild(self) -> None:
+        """Manifests that are missing here, from the shuffler, which keeps all of them."""
+        if self._rebuilt:
+            return
+        before: Manifest | None = None
+        for number in itertools.count():
+            path = self._path(number)
+            try:
+                signed = path.read_bytes() if path.exists() else self._client.manifest_at(number)
+            except Refusal as refusal:
+                if refusal.code != "unknownBatch":
+                    raise
+                break
+            announced = manifests.read(signed, self.charter, before)
+            manifests.check_follows(announced.manifest, before)
+            if not path.exists():
+                log.warning("manifest %d was missing here and came from the shuffler", number)
+                write_atomically(path, signed)
+            before = announced.manifest
+        self._rebuilt = True
 
     def _check_over(self, current: Announced | None) -> None:
-        """Before a key is destroyed and another manifest signed: its batch is counted, or expired.
+        """Before a key is destroyed and another manifest signed: its batch is over.
 
-        A study that was put back from a copy has forgotten batches. To go on from there would fork
-        the chain, and with the key of the open batch what its users have sent would be lost.
+        It is counted, or expired, or the ledger gives it up. A study that was put back from a copy
+        has forgotten batches: to go on from there takes a person's word (`abandon`).
         """
-        if current is None or current.manifest.batch < self.study.batches:
+        if current is None or current.manifest.batch < self.study.batches or self._abandoned():
             return
         manifest = current.manifest
-        if manifest.batch == self.study.batches and self._expired(manifest.number):
+        if (
+            manifest.batch == self.study.batches
+            and self._client.state(manifest.number) == "expired"
+        ):
             return
         raise InvalidInputError(
-            f"The study has counted {self.study.batches} batches and waits under another token "
-            f"than manifest {manifest.number}, which is of batch {manifest.batch} and did not "
-            f"expire: this is an older copy of the study, or another one. Put the latest one back; "
-            f"nothing was changed."
+            f"The study has counted {self.study.batches} batches and asks for another one than "
+            f"manifest {manifest.number}, which is of batch {manifest.batch} and did not expire: "
+            f"this is an older copy of the study, or another one. Nothing was changed. Put the "
+            f"latest one back; if there is none, `discreet service abandon` gives up what this "
+            f"copy has forgotten."
         )
 
-    def _expired(self, number: int) -> bool:
-        try:
-            self._client.messages(number, 0, lambda _: None)
-        except Refusal as refusal:
-            return refusal.code == "batchExpired"
-        return False
+    def _check_key(self, number: int) -> None:
+        if self._keys.has(number) or self._client.state(number) in ("expired", "abandoned"):
+            return
+        raise InvalidInputError(
+            f"The key of manifest {number} is not in the folder 'keys': nobody can open what its "
+            f"users have sent. Put it back; if it is lost, `discreet service abandon` gives up the "
+            f"batch."
+        )
 
     def _next(self, before: Announced | None) -> Announced:
         """A manifest for the pending batch, written down before anybody hears of it."""
-        number = 0 if before is None else before.manifest.number + 1
-        previous = self.charter.id if before is None else before.hash
         if before is not None:
             self._keys.destroy(before.manifest.number)
-        return self._written(number, previous)
+        return self._written(None if before is None else before.manifest)
 
-    def _written(self, number: int, previous: bytes) -> Announced:
+    def _signing_key(self, before: Manifest | None) -> Ed25519PrivateKey:
+        """The key with which the manifest after this one has to be signed."""
+        due = self.charter.signing_key if before is None else before.signer
+        for key in self._signing_keys:
+            if key.public_key().public_bytes_raw() == due:
+                return key
+        named = "the charter" if before is None else f"manifest {before.number}"
+        raise InvalidInputError(
+            f"The signing key is not the one whose public half stands in {named}; use the charter "
+            f"and the key of one and the same `discreet service init`, or the key of the last "
+            f"`discreet service rotate`."
+        )
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether the signing key has signed a manifest: the one before it is of no use."""
+        own = self._signing_keys[0].public_key().public_bytes_raw()
+        return any(manifest.signer == own for manifest in self._manifests()[:-1])
+
+    def _written(self, before: Manifest | None) -> Announced:
         study, charter = self.study, self.charter
         policy = policy_of(study)
         device = charter.device(policy, study.batch_size)
         charter.check_noise(study.batch_size, device.groups)
-        key = self._keys.make(number)
+        number = 0 if before is None else before.number + 1
+        lost = self._abandoned()
         manifest = Manifest(
             study=charter.id,
             number=number,
             batch=study.batches,
-            token=study.token,
-            previous=previous,
+            previous=charter.id if before is None else before.hash,
+            ledger=bytes.fromhex(study.head),
+            abandons=None if lost is None else int(lost.split()[0]),
+            signer=self._signing_keys[0].public_key().public_bytes_raw(),
             users=study.batch_size,
             policy=policy,
             layout=layout_of(device.groups),
-            key=key.public_key().public_bytes_raw(),
-            deadline=int(self._clock.now()) + charter.patience - min(_SKEW, charter.patience // 10),
+            key=self._keys.make(number).public_key().public_bytes_raw(),
+            deadline=int(self._clock.now()) + charter.deadline,
         )
-        signed = manifest.signed(self._signing_key)
+        signed = manifest.signed(self._signing_key(before))
         self._at("manifest.before")
-        write_atomically(self._folder / f"{number:06d}.manifest", signed)
+        write_atomically(self._path(number), signed)
         self._at("manifest.after")
-        return manifests.read(signed, charter)
+        return manifests.reread(signed, charter)
 
     def _announced(self, current: Announced) -> Announced:
-        """Announce; a manifest that became too old before anybody saw it is made anew."""
+        """Announce; one whose deadline does not fit, or whose key is lost, is made anew.
+
+        Only one that the shuffler does not have: no report can have been made for it, so who is
+        counted does not change.
+        """
         number = current.manifest.number
+        before = None if number == 0 else manifests.parse(self._path(number - 1).read_bytes())
+        if not self._keys.has(number) and self._unseen(number):
+            current = self._written(before)
         try:
             self._client.announce(number, current.signed)
         except Refusal as refusal:
-            late = self._clock.now() > current.manifest.deadline
-            if refusal.code != "badManifest" or not late or not self._unseen(number):
+            if refusal.code == "batchPending" and self._unseen(number - 1):
+                raise InvalidInputError(
+                    f"The shuffler does not know manifest {number - 1}: its store was lost, or put "
+                    f"back from a copy, and has forgotten who was counted. Nothing was changed. "
+                    f"Its operator runs `discreet service recover` (docs/service/operate.md)."
+                ) from None
+            if refusal.code != "badDeadline":
                 raise
-            current = self._written(number, current.manifest.previous)
-            self._client.announce(number, current.signed)
+            current = self._written(before)
+            self._announce_in_time(current)
         return current
+
+    def _announce_in_time(self, current: Announced) -> None:
+        try:
+            self._client.announce(current.manifest.number, current.signed)
+        except Refusal as refusal:
+            theirs, now = self._client.date, self._clock.now()
+            if refusal.code != "badDeadline" or theirs is None:
+                raise
+            way = "ahead of" if now > theirs else "behind"
+            raise InvalidInputError(
+                f"The shuffler refuses the deadline of manifest {current.manifest.number}: this "
+                f"machine's clock says {instant(now)} and is {abs(now - theirs):,.0f} seconds "
+                f"{way} the shuffler's. Set the clock that is wrong and start again; nothing is "
+                f"lost."
+            ) from None
 
     def _unseen(self, number: int) -> bool:
         try:
-            self._client.manifest_at(number)
+            self._client.state(number)
         except Refusal as refusal:
             return refusal.code == "unknownBatch"
         return False
@@ -257,14 +407,18 @@ class Analyser:
             fetched.end()
 
     def _not_yet(self, current: Announced, refusal: Refusal) -> str:
+        number = current.manifest.number
         if refusal.code == "notFull":
             return "waiting"
+        if refusal.code == "batchAbandoned":  # the shuffler has lost it: see its `recover`
+            self._give_up(number, number, free=False)
+            return "expired"
         if refusal.code != "batchExpired":
             raise refusal
         self._at("reissue.before")
         self.study.reissue(returning="unseen")  # the shuffler has deleted what it had
         self._at("reissue.after")
-        self._keys.destroy(current.manifest.number)
+        self._keys.destroy(number)
         return "expired"
 
     def _count(self, current: Announced, fetched: Fetched) -> None:
@@ -274,29 +428,79 @@ class Analyser:
             Task(part, key, current.hash, place, groups[place].cells)
             for place, part in fetched.slices()
         )
-        tallies = [np.zeros(one.cells + 1, np.int64) for one in groups]
+        tallies = [np.zeros(one.cells + 2, np.int64) for one in groups]
         for place, found in self._opener(tasks):
             tallies[place] += found
+        unreadable = sum(int(tally[-1]) for tally in tallies)
+        self._check_readable(current, unreadable)
+        for tally in tallies:
+            tally[-2] += tally[-1]  # rubbish counts nowhere, like a dummy
         reports = [
             (place, cell, times)
             for place, tally in enumerate(tallies)
-            for cell, times in enumerate(tally.tolist())
+            for cell, times in enumerate(tally[:-1].tolist())
         ]
         self._at("tell.before")
         self.study.tell(
             np.array(reports),
             users=[f"{manifest.number}:{i}" for i in range(manifest.users)],
-            token=manifest.token,
-            note={"manifest": current.hash.hex(), "charter": self.charter.id.hex()},
+            token=self.study.token,
+            note={
+                "manifest": current.hash.hex(),
+                "charter": self.charter.id.hex(),
+                "unreadable": str(unreadable),
+            },
         )
         self._at("tell.after")
 
+    def _check_readable(self, current: Announced, unreadable: int) -> None:
+        """More rubbish than the charter covers takes a person's word.
+
+        Who sends rubbish adds no noise. Up to a share of 1 - honest of a batch the guarantee counts
+        on nobody's; `RUBBISH` is for charters that count on everybody, or one participant could
+        stop their study.
+        """
+        number, users = current.manifest.number, current.manifest.users
+        total = users * sum(current.sizes)
+        if unreadable:
+            log.warning(
+                "manifest %d: %d of %d envelopes cannot be read and count as dummies",
+                number,
+                unreadable,
+                total,
+            )
+        if unreadable <= max(1 - self.charter.honest, RUBBISH) * total or number == self._accepted:
+            return
+        raise RubbishError(
+            f"{unreadable:,} of the {total:,} envelopes of manifest {number} cannot be read: more "
+            f"people than the charter allows for sent no noise, or the shuffler gave something "
+            f"else. Nothing was counted. Ask who sends so; then count the batch with `discreet "
+            f"service analyser --accept {number}`, or give it up with `discreet service abandon`."
+        )
+
     def _acknowledge(self, number: int) -> None:
-        """The key goes first: what the shuffler still holds is closed for ever."""
+        """Backup, key, shuffler: before a copy exists nothing goes, and then the key goes first.
+
+        What the shuffler still holds is closed for ever.
+        """
+        if number == self._acknowledged:
+            return
+        self._at("backup.before")
+        self._backup()
         self._at("destroy.before")
         self._keys.destroy(number)
         self._at("destroy.after")
-        self._client.done(number)
+        try:
+            self._client.done(number)
+        except Refusal as refusal:
+            if refusal.code not in ("notFull", "unknownBatch", "batchExpired"):
+                raise
+            raise InvalidInputError(
+                f"Manifest {number} is counted, and the shuffler says that it is not full: its "
+                f"store was put back from a copy, and has forgotten who was counted. Nothing was "
+                f"changed. Its operator runs `discreet service recover` (docs/service/operate.md)."
+            ) from None
+        self._acknowledged = number
 
 
 def policy_of(study: Study) -> list[list[int]]:
@@ -308,15 +512,6 @@ def policy_of(study: Study) -> list[list[int]]:
             "a mixture. Use 'flow-ucb', for instance."
         )
     return [[int(action) for action in row] for row in policy.actions]
-
-
-def check_signing_key(charter: Charter, key: Ed25519PrivateKey) -> None:
-    """Refuse a key before anything is signed with it: a written manifest is never made anew."""
-    if key.public_key().public_bytes_raw() != charter.signing_key:
-        raise InvalidInputError(
-            "The signing key is not the one whose public half stands in the charter; use the "
-            "charter and the key of one and the same `discreet service init`."
-        )
 
 
 def check_study(charter: Charter, study: Study) -> None:
@@ -352,12 +547,17 @@ Watched = Callable[
 
 
 def make_analyser(
-    config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens
+    config: AnalyserConfig,
+    *,
+    rehearsal: bool = False,
+    at: At = nothing_happens,
+    accepted: int | None = None,
 ) -> Analyser:
     charter = Charter.read(config.path(config.charter))
     charter.check_rehearsal(rehearsal)
-    signing_key = read_signing_key(config.path(config.signing_key))
-    return Analyser(
+    signing_key = config.path(config.signing_key)
+    old = old_of(signing_key)
+    analyser = Analyser(
         charter,
         resume(config.path(config.study)),
         Client(
@@ -366,11 +566,31 @@ def make_analyser(
             proxy=config.proxy,
             ca_file=config.optional(config.ca_file),
         ),
-        signing_key,
+        read_signing_key(signing_key),
         config.folder,
         opener=opener_of(config),
         at=at,
+        old_key=read_signing_key(old) if old.exists() else None,
+        backup=lambda: back_up(config),
+        accepted=accepted,
     )
+    if old.exists() and analyser.handed_over:
+        destroy(old)
+    return analyser
+
+
+def back_up(config: AnalyserConfig) -> None:
+    """Run the command of the file, in the analyser's folder, and wait for it."""
+    command = shlex.split(config.backup)
+    if not command:
+        return
+    try:
+        subprocess.run(command, cwd=config.folder, check=True, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise DiscreetError(
+            f"The backup failed: {error} The batch is counted here and stays at the shuffler until "
+            f"backup = {config.backup!r} ends well; mend it and start again."
+        ) from None
 
 
 def analyse(
@@ -380,13 +600,14 @@ def analyse(
     at: At = nothing_happens,
     log_format: Format = "text",
     watched: Watched = lambda *_: contextlib.nullcontext(lambda _: None),
+    accepted: int | None = None,
 ) -> str:
     """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
     set_up_logging(log_format)
     ended = threading.Event()
     on_signals(lambda: _end(ended))
     with working_alone(config):
-        analyser = make_analyser(config, rehearsal=rehearsal, at=at)
+        analyser = make_analyser(config, rehearsal=rehearsal, at=at, accepted=accepted)
         log.info("the analyser works with the shuffler at %s", config.url)
         try:
             with watched(analyser, config) as look:

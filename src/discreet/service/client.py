@@ -3,6 +3,7 @@
 import contextlib
 import ssl
 from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -10,7 +11,7 @@ import httpx
 
 from discreet._files import reason
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.service.protocol import manifest
+from discreet.service.protocol import canonical, manifest
 from discreet.service.protocol.problems import PROBLEMS, Refusal, code_of
 
 PATIENCE = 60.0
@@ -34,6 +35,9 @@ class Client:
         proxy: through which the shuffler is reached, if that is needed.
         ca_file: certificates (PEM) of who may vouch for the shuffler, and nobody else; without it,
             everybody whom browsers believe.
+
+    Attributes:
+        date: what the shuffler's clock said in its last answer, in seconds since 1970.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Client:
             verify=True if ca_file is None else _trusting(ca_file),
         )
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self.date: float | None = None
 
     def charter(self) -> bytes:
         """The charter's bytes; compare their hash with the study's name."""
@@ -70,6 +75,11 @@ class Client:
 
     def announce(self, number: int, signed: bytes) -> None:
         self._ask("PUT", f"/v1/batches/{number}", signed)
+
+    def state(self, number: int) -> str:
+        """Of a batch: as the shuffler's store calls it."""
+        answer = canonical.from_bytes(self._ask("GET", f"/v1/batches/{number}"), "state")
+        return str(answer.get("state"))
 
     def messages(self, number: int, place: int, take: Callable[[bytes], object]) -> None:
         """All envelopes of a group, in whatever pieces they come."""
@@ -113,6 +123,8 @@ class Client:
             _reached(self._url),
             self._http.stream(method, url, content=content, headers=headers) as answer,
         ):
+            with contextlib.suppress(KeyError, ValueError, TypeError):
+                self.date = parsedate_to_datetime(answer.headers["date"]).timestamp()
             if not answer.is_success:
                 self._refuse(answer)
             yield answer

@@ -35,6 +35,15 @@ class SystemClock:
         return time.time()
 
 
+def instant(seconds: float) -> str:
+    """A time in words.
+
+    >>> instant(0)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
 At = Callable[[str], object]
 """Called with ``name.before`` and ``name.after`` wherever something is kept: for tests."""
 
@@ -49,15 +58,17 @@ class Config:
 
     Attributes:
         folder: where the file lies.
+        file: the file, to read it again.
     """
 
     folder: Path = Path()
+    file: Path = Path()
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """From a file; every key must be known and of its kind."""
         values, folder = read_toml(path), path.resolve().parent
-        made = make(cls, values, called=repr(path.name), place=str(path), folder=folder)
+        made = make(cls, values, called=repr(path.name), place=str(path), folder=folder, file=path)
         if "url" in values:
             check_url(values["url"])
         return made
@@ -95,17 +106,19 @@ class ShufflerConfig(Config):
         return read_file(self.path(self.world), "the world") if self.world else b""
 
     @property
-    def token_digest(self) -> bytes:
+    def token_digests(self) -> list[bytes]:
+        """Of the analyser's token; of two while it is rotated."""
         try:
-            digest = bytes.fromhex(self.analyser_token_sha256)
+            found = [bytes.fromhex(one) for one in self.analyser_token_sha256.split(",")]
         except ValueError:
-            digest = b""
-        if len(digest) != 32:
+            found = []
+        if not found or any(len(digest) != 32 for digest in found):
             raise InvalidInputError(
-                f"Expected analyser_token_sha256 in 64 hexadecimal digits, got "
-                f"{len(self.analyser_token_sha256)} characters; `discreet service init` writes it."
+                f"Expected analyser_token_sha256 in 64 hexadecimal digits (of two tokens with a "
+                f"comma between), got {len(self.analyser_token_sha256)} characters; `discreet "
+                f"service init` and `rotate` write it."
             )
-        return digest
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +136,7 @@ class AnalyserConfig(Config):
     proxy: str = ""
     ca_file: str = ""
     page: str = ""
+    backup: str = ""
 
     @property
     def token(self) -> str:

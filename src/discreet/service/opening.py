@@ -60,6 +60,23 @@ def read_signing_key(path: Path) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(_read(path))
 
 
+def destroy(path: Path) -> None:
+    """Overwrite and remove; harmless if that was done before."""
+    try:
+        with path.open("r+b") as file:
+            file.write(b"0" * path.stat().st_size)
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+    except FileNotFoundError:
+        return
+
+
+def old_of(path: Path) -> Path:
+    """Where the signing key is that is being replaced, until a manifest names the new one."""
+    return path.with_name(f"{path.name}.old")
+
+
 class BatchKeys:
     """One key per manifest, in a folder."""
 
@@ -73,20 +90,14 @@ class BatchKeys:
         write_atomically(self._path(number), key.private_bytes_raw().hex().encode(), private=True)
         return key
 
+    def has(self, number: int) -> bool:
+        return self._path(number).exists()
+
     def read(self, number: int) -> bytes:
         return _read(self._path(number))
 
     def destroy(self, number: int) -> None:
-        """Overwrite and remove; harmless if that was done before."""
-        path = self._path(number)
-        try:
-            with path.open("r+b") as file:
-                file.write(b"0" * path.stat().st_size)
-                file.flush()
-                os.fsync(file.fileno())
-            path.unlink()
-        except FileNotFoundError:
-            return
+        destroy(self._path(number))
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:06d}.key"
@@ -115,12 +126,12 @@ _FEW = 20_000
 def open_cells(
     envelopes: bytes, key: X25519PrivateKey, manifest: bytes, place: int, dummy: int
 ) -> IntArray:
-    """The cells of envelopes of one group; what no device of the batch has sealed is a dummy.
+    """The cells of envelopes of one group; ``dummy + 1`` is what no device of the batch has sealed.
 
-    A dummy counts nowhere: who sends rubbish moves no counter, and cannot stop the others.
+    That counts nowhere, like a dummy: who sends rubbish moves no counter.
     """
     bound, size = report.info(manifest, place), len(envelopes) // ENVELOPE
-    cells = np.full(size, dummy, np.int64)
+    cells = np.full(size, dummy + 1, np.int64)
     for i in range(size):
         try:
             text = report.SUITE.decrypt(
@@ -129,12 +140,12 @@ def open_cells(
             (cell,) = struct.unpack(">I", text)
         except (InvalidTag, ValueError, struct.error):
             continue
-        cells[i] = min(cell, dummy)
+        cells[i] = min(cell, dummy + 1)
     return cells
 
 
 Tally = tuple[int, IntArray]
-"""Of a group: how many envelopes hold each of its cells, and last those that are dummy."""
+"""Of a group: how many envelopes hold each of its cells, are dummies, and cannot be read."""
 
 
 class Task(NamedTuple):
@@ -145,7 +156,7 @@ class Task(NamedTuple):
         key: the batch's private key.
         manifest: the manifest's hash.
         place: of the group.
-        dummy: what unreadable envelopes stand for.
+        dummy: the cell of a dummy.
     """
 
     envelopes: bytes
@@ -157,7 +168,7 @@ class Task(NamedTuple):
     def open(self) -> Tally:
         key = X25519PrivateKey.from_private_bytes(self.key)
         cells = open_cells(self.envelopes, key, self.manifest, self.place, self.dummy)
-        return self.place, np.bincount(cells, minlength=self.dummy + 1)
+        return self.place, np.bincount(cells, minlength=self.dummy + 2)
 
 
 Opener = Callable[[Iterable[Task]], Iterator[Tally]]

@@ -109,22 +109,25 @@ class Chain:
 
     def current(self) -> Announced:
         """The open batch's manifest, checked against charter and chain."""
-        announced = manifests.read(self._client.manifest(), self.charter)
-        manifest = announced.manifest
-        if self.seen is not None and manifest.number <= self.seen.number:
-            if manifest.hash != self.seen.hash:
+        signed = self._client.manifest()
+        claimed = manifests.parse(signed)  # signed by whoever the one before it names
+        if self.seen is not None and claimed.number <= self.seen.number:
+            if claimed.hash != self.seen.hash:
                 raise Refusal(
                     "badManifest", "Another one of this number, or a later one, is known."
                 )
-            return announced
+            return manifests.reread(signed, self.charter)
         first = 0 if self.seen is None else self.seen.number + 1
-        for number in range(first, manifest.number):
-            missed = manifests.read(self._client.manifest_at(number), self.charter).manifest
-            manifests.check_follows(missed, self.seen)
-            self.seen = missed
-        manifests.check_follows(manifest, self.seen)
-        self.seen = manifest
-        self._keep(announced.signed)
+        for number in range(first, claimed.number):
+            self._follow(self._client.manifest_at(number))
+        announced = self._follow(signed)
+        self._keep(signed)
+        return announced
+
+    def _follow(self, signed: bytes) -> Announced:
+        announced = manifests.read(signed, self.charter, self.seen)
+        manifests.check_follows(announced.manifest, self.seen)
+        self.seen = announced.manifest
         return announced
 
 
@@ -241,6 +244,6 @@ def make_participant(
     folder = config.path(config.outbox)
     charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), Outbox(folder)
     path = folder / "seen.manifest"  # the last one that this device has checked
-    seen = manifests.read(path.read_bytes(), charter).manifest if path.exists() else None
+    seen = manifests.reread(path.read_bytes(), charter).manifest if path.exists() else None
     chain = Chain(charter, client, seen, lambda signed: write_atomically(path, signed))
     return chain, Participant(chain, client, ticket, outbox, delay=config.delay, pause=pause)

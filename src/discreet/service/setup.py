@@ -14,6 +14,7 @@ from typing import Any
 
 from discreet import _validate
 from discreet._files import write_atomically
+from discreet.device.wire import LARGEST_BODY
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.certificates.document import Certificate, certify
 from discreet.privacy.mechanisms.base import BatchMechanism
@@ -21,12 +22,18 @@ from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.trust import Shuffle
 from discreet.service import configs
 from discreet.service.analyser import check_study
-from discreet.service.opening import make_signing_key
+from discreet.service.opening import make_signing_key, old_of, read_signing_key
+from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
-from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.charter import Charter, layout_of
+from discreet.service.protocol.manifest import Manifest
 from discreet.study.study import Study, start
 
 _DAY = 86_400
+SEAL = 1e-3
+"""Seconds in which a phone seals an envelope: eight times what docs/scale.md measures."""
+DEVICE_SECONDS = 60
+"""For which a participant's phone may be busy with one report."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +109,7 @@ def setup_service(
         )
         key = make_signing_key(folder / "analyser" / "signing.key")
         charter = charter_of(begun, trust, terms, key.public_key().public_bytes_raw())
+        check_possible(charter)
         check_study(charter, begun)
         charter.verify()
         write_atomically(folder / "charter.json", charter.data)
@@ -110,6 +118,40 @@ def setup_service(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Service(folder, charter)
+
+
+def check_possible(charter: Charter) -> None:
+    """Refuse what could never open: manifests or reports beyond what anybody takes or can make."""
+    device, most = charter.smallest, (1 << 53) - 1
+    manifest = Manifest(
+        study=charter.id,
+        number=most,
+        batch=most,
+        previous=charter.id,
+        ledger=charter.id,
+        abandons=most,
+        signer=charter.signing_key,
+        users=most,
+        policy=[[charter.actions - 1] * charter.states] * charter.horizon,
+        layout=layout_of(device.groups),
+        key=charter.signing_key,
+        deadline=most,
+    )
+    smaller = "fewer states or steps"
+    if (size := len(manifest.data) + manifests.SIGNATURE) > manifests.LARGEST:
+        raise InvalidInputError(
+            f"Expected a manifest of at most {manifests.LARGEST:,} bytes, got {size:,} for "
+            f"{charter.states:,} states and {charter.horizon:,} steps, which every device fetches. "
+            f"Ask for {smaller}."
+        )
+    seconds = device.messages * SEAL
+    if charter.largest_body > LARGEST_BODY or seconds > DEVICE_SECONDS:
+        raise InvalidInputError(
+            f"In a batch of {charter.min_users:,} users a report has {device.messages:,} envelopes "
+            f"({charter.largest_body:,} bytes): a phone would need {seconds:,.0f} s to seal them, "
+            f"at most {DEVICE_SECONDS} s and {LARGEST_BODY:,} bytes are allowed. Ask for a larger "
+            f"min_users (--min-users), which share the noise, a larger epsilon, or {smaller}."
+        )
 
 
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
@@ -183,6 +225,30 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
     ticket.write_digests(digests, sorted(all_of_them))
     ticket.write(where, tickets)
     return where, digests
+
+
+def rotate_token(config: configs.AnalyserConfig) -> str:
+    """A new token for the analyser's next start; what the shuffler's file has to say.
+
+    The old one goes on until then, so the shuffler takes both for a while.
+    """
+    old, token = config.token, secrets.token_urlsafe(32)
+    write_atomically(config.path(config.token_file), token.encode(), private=True)
+    return ",".join(hashlib.sha256(one.encode()).hexdigest() for one in (token, old))
+
+
+def rotate_signing_key(config: configs.AnalyserConfig) -> None:
+    """A new signing key, which the next manifest names: signed with the old one, and chained."""
+    path = config.path(config.signing_key)
+    old = old_of(path)
+    if old.exists():
+        raise InvalidInputError(
+            f"{str(old)!r} is there: the last rotation is under way. Wait until the analyser has "
+            f"signed a manifest with the new key and was started again."
+        )
+    read_signing_key(path)
+    write_atomically(old, path.read_bytes(), private=True)
+    make_signing_key(path)
 
 
 def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None:

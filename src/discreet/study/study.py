@@ -425,7 +425,13 @@ class Study:
         if dropped_out is not None and isinstance(data, Trajectories):
             dropped_out(left)
 
-    def reissue(self, users: int | None = None, *, returning: Returning = "nobody") -> None:
+    def reissue(
+        self,
+        users: int | None = None,
+        *,
+        returning: Returning = "nobody",
+        note: Mapping[str, str] | None = None,
+    ) -> None:
         """Open the pending batch again: reports made for it so far are not accepted any more.
 
         Args:
@@ -435,6 +441,7 @@ class Study:
                 deleted them. ``"seen"``: the same users although reports were seen: a user can
                 then be in one release more, and all are charged to the guarantee. Not under
                 shuffle: a part of a batch has too little noise, whatever is charged.
+            note: public facts that the ledger's entry shall hold besides.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
         if self._driver.schedule == "continual":
@@ -469,6 +476,8 @@ class Study:
                 "releases": issue["releases"] + more,
             }
             facts: dict[str, Plain] = {"batch": self.batches, "asked": wanted}
+            if note:
+                facts["note"] = dict(note)
             self._write("reissue", {**facts, "returning": returning}, change)
 
     def close(self) -> DeterministicPolicy:

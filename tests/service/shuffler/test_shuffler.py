@@ -90,13 +90,13 @@ def test_a_batch_from_its_first_report_to_its_last_word(shuffler):
 
 
 def test_an_announcement_under_another_number_is_refused(shuffler):
-    assert refused(shuffler, 1, announced(OF).signed) == "badManifest"
+    assert refused(shuffler, 1, announced(OF).signed) == "batchPending"
 
 
 @pytest.mark.parametrize("seconds", [0, -1, OF.patience + 1])
 def test_a_deadline_is_ahead_and_within_the_charter_s_patience(shuffler, seconds):
     late = announced(OF, deadline=int(NOW) + seconds)
-    assert refused(shuffler, 0, late.signed) == "badManifest"
+    assert refused(shuffler, 0, late.signed) == "badDeadline"
 
 
 def test_a_batch_expires_after_its_deadline_and_not_before(tmp_path):

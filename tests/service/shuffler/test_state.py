@@ -252,7 +252,7 @@ def test_of_two_charters_at_once_one_is_adopted_and_the_other_refused(store):
 def test_a_store_of_another_version_is_refused(place):
     one = new_store(place, OF)
     with one._transaction("test"):
-        one._execute("UPDATE about SET version = 2")
+        one._execute("UPDATE about SET version = 3")
     with pytest.raises(InvalidInputError, match="unknownVersion"):
         one.adopt(on_new=lambda: None)
     one.close()

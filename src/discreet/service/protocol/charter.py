@@ -27,6 +27,8 @@ from discreet.service.protocol import canonical
 
 VERSION = 1
 _LARGEST_CHARTER = 1 << 20
+_SKEW = 300
+"""Seconds by which the shuffler's clock may be behind before it finds a deadline too far."""
 _NAMES = ("states", "actions", "steps")
 _NO_CHARTER = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, verifier.Refused)
 """What reading other fields can raise."""
@@ -172,6 +174,11 @@ class Charter(canonical.Document):
             raise InvalidInputError(
                 "This charter is of a rehearsal and protects nobody; say --rehearsal to go on."
             )
+
+    @property
+    def deadline(self) -> int:
+        """Seconds that the analyser gives a batch: room for a shuffler whose clock is behind."""
+        return self.patience - min(_SKEW, self.patience // 10)
 
     def intensity(self, users: int) -> Fraction:
         """The mean of all users' noise on one cell, so that the honest ones suffice."""

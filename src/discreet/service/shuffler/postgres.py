@@ -24,7 +24,8 @@ CREATE TABLE about (
     id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, charter BYTEA NOT NULL);
 CREATE TABLE batch (
     number BIGINT PRIMARY KEY, manifest BYTEA NOT NULL, hash BYTEA NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'done', 'expired')),
+    state TEXT NOT NULL CHECK (state IN (
+        'open', 'full', 'sealed', 'handed', 'done', 'expired', 'abandoned')),
     received BIGINT NOT NULL, live INTEGER UNIQUE CHECK (live = 1));
 CREATE TABLE ticket (hash BYTEA PRIMARY KEY, number BIGINT);
 CREATE TABLE report (
@@ -39,6 +40,14 @@ ALTER TABLE report ALTER body SET STORAGE EXTERNAL;
 ALTER TABLE piece ALTER body SET STORAGE EXTERNAL;
 ALTER TABLE sealed ALTER body SET STORAGE EXTERNAL;
 """
+_MIGRATIONS = {
+    1: (  # what was sealed may have been handed over
+        "ALTER TABLE batch DROP CONSTRAINT batch_state_check",
+        "ALTER TABLE batch ADD CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', "
+        "'expired', 'abandoned'))",
+        "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
+    )
+}
 _LOCK = 0x64736872
 """Of the advisory lock under which tables are made and batches change."""
 _PATIENCE = 5
@@ -53,6 +62,8 @@ _TYPES = {"report": ["bytea"], "piece": ["int4", "int4", "bytea"]}
 
 class PostgresStore(Store):
     """A database of its own for one study."""
+
+    migrations = _MIGRATIONS
 
     def __init__(self, address: str, charter: Charter, at: At = nothing_happens) -> None:
         super().__init__(charter, at)

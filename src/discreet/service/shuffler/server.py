@@ -6,12 +6,14 @@ Where all places are taken, whoever has kept the server waiting longest loses th
 """
 
 import asyncio
+import contextlib
 import logging
 import resource
+import signal
 import socket
 import struct
 from collections import defaultdict
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +22,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from discreet.errors import DiscreetError
 from discreet.service.configs import At, ShufflerConfig, addresses, listen, nothing_happens
 from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
@@ -180,7 +183,7 @@ def make_shuffler(
     return Shuffler(
         charter,
         make_store,
-        token_digest=config.token_digest,
+        token_digests=config.token_digests,
         digests=digests,
         rehearsal=rehearsal,
     )
@@ -197,11 +200,31 @@ def serve(
     set_up_logging(log_format)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
-    with ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         places = [(config.host, config.port), *addresses(config.private)]
         listeners = [stack.enter_context(listen(host, port)) for host, port in places]
         shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
         app = make_app(shuffler, world=config.model)
         where = " and ".join("http://{}:{}".format(*one.getsockname()[:2]) for one in listeners)
         log.info("the shuffler of study %s listens on %s", shuffler.charter.id.hex(), where)
+        signal.signal(signal.SIGHUP, lambda *_: reload(shuffler, config))
         make_server(app, config.host, config.port).run(listeners)
+
+
+def reload(shuffler: Shuffler, config: ShufflerConfig) -> None:
+    """Read the file again for what may change under way: tickets and the analyser's token."""
+    try:
+        new = ShufflerConfig.read(config.file)
+        shuffler.reload(new.token_digests, ticket.read_digests(new.path(new.digests)))
+        log.info("tickets and the analyser's token were read again")
+    except DiscreetError as error:
+        log.error("the file was not taken, all is as before: %s", error)
+
+
+def recover(config: ShufflerConfig, chain: Sequence[bytes], *, rehearsal: bool = False) -> int:
+    """Go on after the store was lost, or put back from a copy; how many tickets are void."""
+    charter = Charter.read(config.path(config.charter))
+    charter.check_rehearsal(rehearsal)
+    with contextlib.closing(open_store(config.where, charter)) as store:
+        store.adopt(on_new=charter.verify)
+        return store.recover(chain, ticket.read_digests(config.path(config.digests)))

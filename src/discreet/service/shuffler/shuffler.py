@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, Counter, Summary, disable_creat
 
 from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
-from discreet.service.configs import Clock, SystemClock
+from discreet.service.configs import Clock, SystemClock, instant
 from discreet.service.health import Check, check_disk
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report
@@ -52,7 +52,7 @@ class Shuffler:
     Args:
         charter: of the study.
         make_store: opens the store, in the thread that will own it.
-        token_digest: SHA-256 of the analyser's bearer token.
+        token_digests: SHA-256 of the analyser's bearer token; of two while it is rotated.
         digests: of tickets that may take part.
         clock: where time comes from.
         rehearsal: serve a charter that says it protects nobody.
@@ -63,13 +63,13 @@ class Shuffler:
         charter: Charter,
         make_store: Callable[[], Store],
         *,
-        token_digest: bytes,
+        token_digests: Sequence[bytes],
         digests: Sequence[bytes] = (),
         clock: Clock | None = None,
         rehearsal: bool = False,
     ) -> None:
         charter.check_rehearsal(rehearsal)
-        self.charter, self._token_digest = charter, token_digest
+        self.charter, self._token_digests = charter, token_digests
         self._clock = clock or SystemClock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
@@ -168,14 +168,18 @@ class Shuffler:
             raise
 
     async def _announce(self, number: int, signed: bytes) -> bool:
-        announced = manifests.read(signed, self.charter)
+        try:
+            before = await self.run(self._store.before, number)
+        except Refusal as refusal:
+            raise Refusal("batchPending") if refusal.code == "unknownBatch" else refusal from None
+        announced = manifests.read(signed, self.charter, before)
         if announced.manifest.number != number:
             raise Refusal("badManifest", "It has another number.")
         try:
-            known = await self.run(self._store.manifest, number)
-        except Refusal:
-            known = b""
-        if not known:
+            await self.run(self._store.manifest, number)
+        except Refusal as refusal:
+            if refusal.code != "unknownBatch":
+                raise
             await asyncio.to_thread(self._check, announced)
         return await self.run(self._store.announce, announced)
 
@@ -183,7 +187,13 @@ class Shuffler:
         """What is asked of a new manifest beyond its form."""
         manifest, now = announced.manifest, self._clock.now()
         if not now < manifest.deadline <= now + self.charter.patience:
-            raise Refusal("badManifest", "Its deadline is past, or beyond the charter's patience.")
+            late = now + self.charter.deadline - manifest.deadline
+            raise Refusal(
+                "badDeadline",
+                f"By this machine's clock, {instant(now)}, it was made {abs(late):,.0f} seconds "
+                f"{'ago' if late > 0 else 'in the future'}: the analyser's clock is wrong, or this "
+                f"one.",
+            )
         try:
             self.charter.check_noise(manifest.users, announced.device.groups)
         except InvalidInputError as error:
@@ -198,6 +208,9 @@ class Shuffler:
 
     async def manifest_at(self, number: int) -> bytes:
         return await self.run(self._store.manifest, number)
+
+    async def state(self, number: int) -> str:
+        return await self.run(self._store.state, number)
 
     async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
         """All envelopes of a group of a sealed batch, bucket by bucket."""
@@ -257,14 +270,20 @@ class Shuffler:
         return checks
 
     async def live(self) -> BatchState | None:
-        """The batch that is open, full or sealed."""
+        """The batch that is open, full, sealed or handed."""
         return await self.run(self._store.live)
 
     def is_analyser(self, authorization: str) -> bool:
         """Whether a request carries the analyser's token; compared in constant time."""
         scheme, _, token = authorization.partition(" ")
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        return hmac.compare_digest(digest, self._token_digest) and scheme.lower() == "bearer"
+        known = [hmac.compare_digest(digest, one) for one in self._token_digests]
+        return any(known) and scheme.lower() == "bearer"
+
+    def reload(self, token_digests: Sequence[bytes], digests: Sequence[bytes]) -> None:
+        """From now on these tokens are the analyser's, and these tickets may take part, too."""
+        self._token_digests = token_digests
+        self._thread.submit(self._store.admit, digests).result()
 
     async def tick(self) -> None:
         """Seal a full batch; give up one whose deadline has passed."""

@@ -13,12 +13,14 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.state import PROBE, Store, StoreBusyError, Value, Values
 
 APPLICATION = 0x64736873
-VERSION = 1
+_BATCH = (
+    "CREATE TABLE batch (number INTEGER PRIMARY KEY, manifest BLOB NOT NULL, hash BLOB NOT NULL, "
+    "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', 'expired', "
+    "'abandoned')), received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT"
+)
 _SCHEMA = (
     "CREATE TABLE about (id INTEGER PRIMARY KEY, version INTEGER NOT NULL, charter BLOB NOT NULL)",
-    "CREATE TABLE batch (number INTEGER PRIMARY KEY, manifest BLOB NOT NULL, hash BLOB NOT NULL, "
-    "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'done', 'expired')), "
-    "received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT",
+    _BATCH,
     "CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER) STRICT, WITHOUT ROWID",
     "CREATE TABLE report (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT",
     "CREATE TABLE piece (place INTEGER NOT NULL, bucket INTEGER NOT NULL, "
@@ -27,10 +29,18 @@ _SCHEMA = (
     "CREATE TABLE sealed (place INTEGER NOT NULL, bucket INTEGER NOT NULL, body BLOB NOT NULL, "
     "PRIMARY KEY (place, bucket)) STRICT",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
 )
 _PATIENCE = 5
 """Seconds for whoever writes at the moment."""
+_MIGRATIONS = {
+    1: (  # what was sealed may have been handed over
+        "ALTER TABLE batch RENAME TO batch_1",
+        _BATCH,
+        "INSERT INTO batch SELECT * FROM batch_1",
+        "DROP TABLE batch_1",
+        "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
+    )
+}
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -52,6 +62,8 @@ _INSERT = {
 class SqliteStore(Store):
     """One file, one process."""
 
+    migrations = _MIGRATIONS
+
     def __init__(self, path: str, charter: Charter, at: At = nothing_happens) -> None:
         super().__init__(charter, at)
         self._path = Path(path)
@@ -65,17 +77,11 @@ class SqliteStore(Store):
 
     def _prepare(self) -> None:
         (program,) = self._db.execute("PRAGMA application_id").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and program != APPLICATION:
             raise InvalidInputError(
                 f"{str(self._path)!r} is a database of another program; give store = ... in the "
                 f"shuffler's file a path of its own."
-            )
-        if tables and version != VERSION:
-            raise InvalidInputError(
-                f"unknownVersion: {str(self._path)!r} is a store of version {version}, this "
-                f"version of discreet reads version {VERSION}."
             )
         for pragma in _PRAGMAS:
             self._db.execute(pragma)

@@ -1,10 +1,15 @@
 """The shuffler's state machine on a database, in whole transactions.
 
 A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
-``sealed`` (permuted, the bodies deleted, in several transactions), ``done`` (acknowledged, the
-messages deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are
-deleted and its tickets free again, in one transaction. At most one batch is open, full or sealed at
-a time.
+``sealed`` (permuted, the bodies deleted, in several transactions), ``handed`` (the analyser has
+asked for its messages: set before the first byte leaves), ``done`` (acknowledged, the messages
+deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted and
+its tickets free again, in one transaction. At most one batch is live (one of the first four).
+
+A live batch can be ``abandoned``, by the manifest after it or by `recover`: all it holds is gone.
+*Its tickets are free again if and only if nothing of it was handed over.* Then no release of it can
+exist, and its people may send another report as after an expiry. Otherwise the analyser may have
+opened it, whatever it says: its tickets stay spent, so that nobody is in two releases.
 
 Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
 the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
@@ -23,10 +28,10 @@ memory bounded: all envelopes of a group need never be there at once.
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -36,7 +41,7 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter
-from discreet.service.protocol.manifest import Announced
+from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
 
@@ -78,8 +83,11 @@ def permuted(data: bytes) -> bytes:
             return envelopes[order].tobytes()
 
 
-VERSION = 1
-STATES = ("open", "full", "sealed", "done", "expired")
+VERSION = 2
+LIVE = ("open", "full", "sealed", "handed")
+STATES = (*LIVE, "done", "expired", "abandoned")
+VOID = -1
+"""The manifest of tickets that nobody may use any more, although none is known to have been."""
 PROBE = "UPDATE about SET id = id"
 ACCEPTED = "accepted"
 """What a store says of a report that it has taken."""
@@ -119,16 +127,20 @@ class Store(ABC):
     """Reports, tickets and batches of one study.
 
     Attributes:
+        migrations: version -> statements that make the tables of the version after it.
         charter: of the study.
         filled: whether the last reports that were taken here have filled their batch.
         untidy: whether a log still holds what was deleted; `tidy` again.
     """
+
+    migrations: ClassVar[Mapping[int, tuple[str, ...]]]
 
     def __init__(self, charter: Charter, at: At = nothing_happens) -> None:
         self.charter = charter
         self.filled = False
         self.untidy = False
         self._known: WordArray = np.zeros(0, np.uint64)
+        self._void = 0
         self._at = at
         self._ending = False
         self._read: dict[bytes, Announced] = {}
@@ -227,26 +239,29 @@ class Store(ABC):
             on_new: called before a charter is written for the first time; raises if it is none.
         """
         with self._reading():
-            rows = self._execute("SELECT version, charter FROM about")
-        if rows:
-            self._check_about(*rows[0])
-            return
-        on_new()
+            new = not self._execute("SELECT version FROM about")
+        if new:
+            on_new()
         with self._transaction("adopt"):
             rows = self._execute("SELECT version, charter FROM about")
-            if rows:  # another process was faster, perhaps with another charter
-                self._check_about(*rows[0])
-            else:
+            if not rows:
                 self._execute("INSERT INTO about VALUES (1, ?, ?)", VERSION, self.charter.data)
-
-    def _check_about(self, version: int, charter: bytes) -> None:
-        if version != VERSION:
-            raise InvalidInputError(
-                f"unknownVersion: This store is of version {version}, expected {VERSION}; use the "
-                f"version of discreet that made it."
-            )
-        if bytes(charter) != self.charter.data:
-            raise InvalidInputError("This store belongs to another charter; give it its own store.")
+                return
+            version, charter = rows[0]  # perhaps another process was faster, with another charter
+            if bytes(charter) != self.charter.data:
+                raise InvalidInputError(
+                    "This store belongs to another charter; give it its own store."
+                )
+            while version in self.migrations:
+                for statement in self.migrations[version]:
+                    self._execute(statement)
+                version += 1
+                self._execute("UPDATE about SET version = ?", version)
+            if version != VERSION:
+                raise InvalidInputError(
+                    f"unknownVersion: This store is of version {version}, expected {VERSION}; use "
+                    f"the version of discreet that made it."
+                )
 
     # --- tickets
 
@@ -254,8 +269,12 @@ class Store(ABC):
         """Tickets that may take part; those that are known already stay as they are."""
         with self._transaction("admit"):
             self._insert("ticket", [(digest, None) for digest in sorted(digests)])
-            known = b"".join(bytes(one)[:8] for (one,) in self._execute("SELECT hash FROM ticket"))
+            self._count_tickets()
+
+    def _count_tickets(self) -> None:
+        known = b"".join(bytes(one)[:8] for (one,) in self._execute("SELECT hash FROM ticket"))
         self._known = np.sort(np.frombuffer(known, ">u8").astype(np.uint64))
+        ((self._void,),) = self._execute("SELECT count(*) FROM ticket WHERE number = ?", VOID)
 
     def may_know(self, digest: bytes) -> bool:
         """From any thread, without the database: False if this process was told of no such ticket.
@@ -282,31 +301,85 @@ class Store(ABC):
                     raise Refusal("forbiddenMutation")
                 return False
             last = self._last()
-            if last is not None and last.state not in ("done", "expired"):
+            live = last if last is not None and last.state in LIVE else None
+            if live is not None and announced.manifest.abandons is None:
                 raise Refusal("batchPending")
             if number != (0 if last is None else last.number + 1):
                 raise Refusal("batchPending")
             before = None if last is None else last.announced.manifest
             manifests.check_follows(announced.manifest, before)
-            self._check_progress(announced, last)
+            self._check_progress(announced.manifest, last)
+            if live is not None:
+                self._discard(live, "abandoned")
             self._execute(
                 "INSERT INTO batch VALUES (?, ?, ?, 'open', 0, 1)",
                 number,
                 announced.signed,
                 announced.hash,
             )
+        if live is not None:
+            self.tidy()
         return True
 
-    @staticmethod
-    def _check_progress(announced: Announced, last: BatchState | None) -> None:
-        """After ``done`` comes the next batch, after ``expired`` the same one for as many users."""
+    def _check_progress(self, now: Manifest, last: BatchState | None) -> None:
+        """After ``done`` comes the next batch, otherwise the same one for as many users."""
         if last is None:
             return
-        before, now = last.announced.manifest, announced.manifest
-        if now.batch != before.batch + (last.state == "done"):
+        before = last.announced.manifest
+        if now.abandons is not None:
+            before = manifests.parse(self._signed(now.abandons))
+        # Of a batch that was lost with a store nobody here knows whether it was counted.
+        lost = last.state == "abandoned" and now.batch > before.batch
+        if now.batch != before.batch + (now.abandons is None and (lost or last.state == "done")):
             raise Refusal("badManifest", "Its batch is not the one that is due.")
-        if last.state == "expired" and now.users != before.users:
-            raise Refusal("badManifest", "A batch that expired is announced for as many users.")
+        if now.batch == before.batch and now.users != before.users:
+            raise Refusal("badManifest", "A batch is announced again for as many users.")
+
+    def _discard(self, row: BatchState, state: str) -> None:
+        """Delete what a live batch holds; its tickets are free unless something was handed over."""
+        self._empty("report", "piece", "sealed")
+        received = row.received
+        if row.state != "handed":
+            self._execute("UPDATE ticket SET number = NULL WHERE number = ?", row.number)
+            received = 0
+        query = "UPDATE batch SET state = ?, received = ?, live = NULL WHERE number = ?"
+        self._execute(query, state, received, row.number)
+
+    def recover(self, chain: Sequence[bytes], digests: Iterable[bytes]) -> int:
+        """After a store was lost or put back from a copy; how many tickets are void.
+
+        It has forgotten who has sent a report since. So every ticket there is becomes void, what a
+        batch holds is deleted, and manifests that it has not seen stand for batches that are over.
+
+        Args:
+            chain: all signed manifests, from the analyser.
+            digests: of all tickets that were ever made, from the enroller.
+        """
+        with self._transaction("recover"):
+            self._insert("ticket", [(digest, None) for digest in sorted(digests)])
+            self._empty("report", "piece", "sealed")
+            self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")
+            self._execute("UPDATE ticket SET number = ? WHERE number IS NULL", VOID)
+            before: Manifest | None = None
+            for number, signed in enumerate(chain):
+                announced = manifests.read(signed, self.charter, before)
+                manifests.check_follows(announced.manifest, before)
+                before = announced.manifest
+                known = self._execute("SELECT hash FROM batch WHERE number = ?", number)
+                if known and bytes(known[0][0]) != announced.hash:
+                    raise Refusal("forbiddenMutation")
+                if not known:
+                    query = "INSERT INTO batch VALUES (?, ?, ?, 'abandoned', 0, NULL)"
+                    self._execute(query, number, signed, announced.hash)
+            last = self._last()
+            if last is not None and last.number >= len(chain):
+                raise InvalidInputError(
+                    f"This store knows manifest {last.number}, and the chain that was given ends "
+                    f"before it: ask the analyser for all of its manifests. Nothing was changed."
+                )
+            self._count_tickets()
+        self.tidy()
+        return self._void
 
     def submit(self, reports: Sequence[Submission]) -> list[str]:
         """Take reports, all in one transaction; for each of them `ACCEPTED` or a code."""
@@ -353,12 +426,7 @@ class Store(ABC):
             row = self._live()
             if row is None or row.number != number or row.state != "open":
                 return False
-            self._empty("report")
-            self._execute("UPDATE ticket SET number = NULL WHERE number = ?", number)
-            self._execute(
-                "UPDATE batch SET state = 'expired', received = 0, live = NULL WHERE number = ?",
-                number,
-            )
+            self._discard(row, "expired")
         self.tidy()
         return True
 
@@ -438,10 +506,14 @@ class Store(ABC):
             Refusal: ``unknownBatch``, ``notFull``, ``batchExpired``, ``batchDone``.
         """
         with self._reading():
-            self._check_sealed(number)
+            state = self._check_sealed(number)
             rows = self._execute("SELECT bucket FROM sealed WHERE place = ? ORDER BY bucket", place)
         if not rows:
             raise Refusal("unknownBatch", "It has no such group.")
+        if state == "sealed":
+            with self._transaction("hand"):
+                self._check_sealed(number)
+                self._execute("UPDATE batch SET state = 'handed' WHERE number = ?", number)
         return [bucket for (bucket,) in rows]
 
     def bucket(self, number: int, place: int, bucket: int) -> bytes:
@@ -452,24 +524,29 @@ class Store(ABC):
             ((body,),) = self._execute(query, place, bucket)
         return bytes(body)
 
-    def _check_sealed(self, number: int) -> None:
-        rows = self._execute("SELECT state FROM batch WHERE number = ?", number)
-        if not rows:
-            raise Refusal("unknownBatch")
+    def _check_sealed(self, number: int) -> str:
+        state = self._state(number)
         refused = {
             "open": "notFull",
             "full": "notFull",
             "expired": "batchExpired",
+            "abandoned": "batchAbandoned",
             "done": "batchDone",
         }
-        if rows[0][0] in refused:
-            raise Refusal(refused[rows[0][0]])
+        if state in refused:
+            raise Refusal(refused[state])
+        return state
+
+    def _state(self, number: int) -> str:
+        rows = self._execute("SELECT state FROM batch WHERE number = ?", number)
+        if not rows:
+            raise Refusal("unknownBatch")
+        return str(rows[0][0])
 
     def done(self, number: int) -> bool:
-        """Scrub a sealed batch; False if that was done before."""
+        """Scrub a sealed batch; False if there is nothing of it any more."""
         with self._transaction("done"):
-            rows = self._execute("SELECT state FROM batch WHERE number = ?", number)
-            if rows and rows[0][0] == "done":
+            if self._state(number) in ("done", "abandoned"):
                 return False
             self._check_sealed(number)
             self._empty("sealed")
@@ -480,14 +557,26 @@ class Store(ABC):
     # --- reading
 
     def live(self) -> BatchState | None:
-        """The batch that is open, full or sealed."""
+        """The batch that is open, full, sealed or handed."""
         with self._reading():
             return self._live()
+
+    def state(self, number: int) -> str:
+        """Of a batch: one of `STATES`."""
+        with self._reading():
+            return self._state(number)
 
     def manifest(self, number: int) -> bytes:
         """The signed bytes of a manifest; they stay public for ever."""
         with self._reading():
-            rows = self._execute("SELECT manifest FROM batch WHERE number = ?", number)
+            return self._signed(number)
+
+    def before(self, number: int) -> Manifest | None:
+        """The manifest that one of this number follows."""
+        return manifests.parse(self.manifest(number - 1)) if number else None
+
+    def _signed(self, number: int) -> bytes:
+        rows = self._execute("SELECT manifest FROM batch WHERE number = ?", number)
         if not rows:
             raise Refusal("unknownBatch")
         return bytes(rows[0][0])
@@ -500,10 +589,13 @@ class Store(ABC):
             )
             # Every report that was taken has spent one ticket; to count tickets takes long.
             ((spent,),) = self._execute("SELECT coalesce(sum(received), 0) FROM batch")
+            query = "SELECT coalesce(sum(received), 0) FROM batch WHERE state = 'abandoned'"
+            ((void,),) = self._execute(query)
             row = self._live()
         batches = {f"batches_{state}": int(states.get(state, 0)) for state in STATES}
         now = {"received": row.received, "wanted": row.announced.manifest.users} if row else {}
         tickets = {"tickets": len(self._known), "tickets_spent": int(spent)}
+        tickets["tickets_void"] = int(void) + self._void
         return batches | tickets | {"received": 0} | now
 
     def _live(self) -> BatchState | None:
@@ -519,8 +611,8 @@ class Store(ABC):
             return None
         signed, digest, state, received = rows[0]
         digest = bytes(digest)
-        if digest not in self._read:  # reading checks the signature: once is enough
-            self._read = {digest: manifests.read(bytes(signed), self.charter)}
+        if digest not in self._read:  # its signature was checked when it was announced
+            self._read = {digest: manifests.reread(bytes(signed), self.charter)}
         return BatchState(self._read[digest], state, received)
 
 

@@ -87,8 +87,16 @@ class Operation(NamedTuple):
 _JSON = {200: "application/json"}
 _BODY = ("tooLarge", "tooSlow", "wrongLength")
 _TICKET = ("unknownTicket", "ticketSpent", "policyOutdated", "noOpenBatch")
-_MANIFEST = ("badSignature", "unknownVersion", "badManifest", "forbiddenMutation", "batchPending")
+_MANIFEST = (
+    "badSignature",
+    "unknownVersion",
+    "badManifest",
+    "badDeadline",
+    "forbiddenMutation",
+    "batchPending",
+)
 _BATCH = ("unknownBatch", "notFull", "batchExpired", "notFound")
+_GONE = ("batchDone", "batchAbandoned")
 EVERYWHERE = ("busy", "broken")
 OPERATIONS = (
     Operation("charter", "/v1/charter", "GET", "What the study promises.", _JSON),
@@ -128,12 +136,21 @@ OPERATIONS = (
         analyser=True,
     ),
     Operation(
+        "state",
+        "/v1/batches/{number}",
+        "GET",
+        "How far a batch is.",
+        _JSON,
+        ("unknownBatch", "notFound"),
+        analyser=True,
+    ),
+    Operation(
         "messages",
         "/v1/batches/{number}/messages/{place}",
         "GET",
         "All envelopes of a group; the same bytes at every reading.",
         {200: BYTES},
-        (*_BATCH, "batchDone"),
+        (*_BATCH, *_GONE),
         analyser=True,
     ),
     Operation(
@@ -231,6 +248,10 @@ class _Endpoints:
         signed = await read_body(headers, receive, manifest.LARGEST, self._seconds)
         new = await self._shuffler.announce(_number(request), signed)
         return Response(status_code=201 if new else 200)
+
+    async def state(self, request: Request) -> Response:
+        state = await self._shuffler.state(_number(request))
+        return Response(canonical.to_bytes({"state": state}), media_type="application/json")
 
     async def messages(self, request: Request) -> Response:
         number, place = _number(request), _number(request, "place")

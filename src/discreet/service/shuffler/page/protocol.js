@@ -79,15 +79,17 @@ async function verified(signature, data, key) {
   return subtle.verify({ name: "Ed25519" }, made, signature, signed);
 }
 
-/** A manifest from its bytes: signature, charter and noise checked. */
-export async function readManifest(bytes, charter) {
-  const words = new TextDecoder("ascii").decode(bytes);
+const fieldsOf = (bytes) => JSON.parse(new TextDecoder("ascii").decode(bytes.slice(129)));
+
+/** A manifest from its bytes: signature, charter and noise checked; `signer` is the key's. */
+export async function readManifest(bytes, charter, signer = charter.signing_key) {
+  const words = new TextDecoder("ascii").decode(bytes.slice(0, 129));
   const data = bytes.slice(129);
-  const key = fromHex(charter.signing_key);
+  const key = fromHex(signer);
   if (words[128] !== "\n" || !(await verified(fromHex(words.slice(0, 128)), data, key))) {
-    throw new Error("The manifest is not signed by the analyser of the charter.");
+    throw new Error("The manifest is not signed by the analyser of the study.");
   }
-  const fields = JSON.parse(words.slice(129));
+  const fields = fieldsOf(bytes);
   if (fields.version !== 1 || fields.study !== charter.id) {
     throw new Error("The manifest belongs to another study.");
   }
@@ -103,9 +105,14 @@ export async function readManifest(bytes, charter) {
 function checkFollows(manifest, before, charter) {
   const number = before ? before.number + 1 : 0;
   const previous = before ? hex(before.hash) : charter.id;
-  const due = before ? [before.batch, before.batch + 1] : [0];
+  const last = before ? before.batch : 0;
+  const due = manifest.abandons === null ? [last, before ? last + 1 : 0] : [0, last];
   const fits =
-    manifest.number === number && manifest.previous === previous && due.includes(manifest.batch);
+    manifest.number === number &&
+    manifest.previous === previous &&
+    due[0] <= manifest.batch &&
+    manifest.batch <= due[1] &&
+    (manifest.abandons ?? -1) < number;
   if (!fits) throw new Error("The manifest does not follow the one before it.");
 }
 
@@ -127,23 +134,27 @@ export class Chain {
   }
 
   async follow(bytes) {
-    const manifest = await readManifest(bytes, this.charter);
-    const known = this.known[manifest.number];
+    const { number } = fieldsOf(bytes);
+    const known = this.known[number];
     if (known) {
-      if (hex(known.hash) !== hex(manifest.hash)) throw new Error("Two manifests have one number.");
-      if (manifest.number !== this.known.length - 1) throw new Error("An old manifest came back.");
+      if (hex(known.hash) !== hex(await sha256(bytes.slice(129)))) {
+        throw new Error("Two manifests have one number.");
+      }
+      if (number !== this.known.length - 1) throw new Error("An old manifest came back.");
       return known;
     }
-    while (this.known.length < manifest.number) {
-      this.add(await readManifest(await ask(`/v1/manifests/${this.known.length}`), this.charter));
+    while (this.known.length < number) {
+      await this.add(await ask(`/v1/manifests/${this.known.length}`));
     }
-    this.add(manifest);
-    return manifest;
+    return this.add(bytes);
   }
 
-  add(manifest) {
-    checkFollows(manifest, this.known.at(-1), this.charter);
+  async add(bytes) {
+    const before = this.known.at(-1);
+    const manifest = await readManifest(bytes, this.charter, before?.signer);
+    checkFollows(manifest, before, this.charter);
     this.known.push(manifest);
+    return manifest;
   }
 }
 

@@ -1,0 +1,522 @@
+"""P21 to P23 and P27 to P29: what was lost, clocks, rubbish, witnesses and new keys."""
+
+import contextlib
+import dataclasses
+import hashlib
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from typer.testing import CliRunner
+
+import discreet
+from discreet.cli.app import make_app
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.service import analyser as analysers
+from discreet.service import setup, verification
+from discreet.service.client import Client
+from discreet.service.configs import AnalyserConfig, ShufflerConfig
+from discreet.service.demo.users import episode_of
+from discreet.service.opening import make_signing_key
+from discreet.service.participant import Chain, Participant
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import ticket
+from discreet.service.shuffler import server
+from discreet.study.ledger import canonical
+from helpers.clocks import ManualClock
+from helpers.service_analysers import counted_cells, running_study, send_users
+from helpers.services import (
+    NOW,
+    TOKEN,
+    WORLD,
+    MemoryOutbox,
+    announced,
+    charter,
+    code,
+    fake_report,
+    make_test_shuffler,
+    new_store,
+    rng,
+    serving,
+    study_arguments,
+    submissions,
+)
+
+OF = charter()
+RUNBOOK = Path(__file__).parents[2] / "docs" / "service" / "operate.md"
+
+
+def verified(running, analyser):
+    """The ledger against the analyser's manifests and the shuffler's."""
+    own = verification.read_manifests(running.folder / "manifests")
+    verification.check_witness(own, verification.fetch_manifests(running.client))
+    return verification.check_ledger(analyser.study, verification.check_chain(running.of, own))
+
+
+@pytest.mark.parametrize("state", ["open", "full", "sealed", "handed"])
+def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state):
+    """Who may be in a release is never asked again; whoever cannot be may come again."""
+    passes = ticket.make(3)
+    store = new_store(place, OF, passes)
+    one = announced(OF)
+    store.announce(one)
+    few = passes[:2] if state == "open" else passes
+    assert store.submit(submissions(one, few, b"<mark>")) == ["accepted"] * len(few)
+    if state in ("sealed", "handed"):
+        store.seal()
+    if state == "handed":
+        store.buckets(0, 0)
+    assert store.state(0) == state
+    two = announced(OF, 1, before=one.manifest, batch=0, abandons=0)
+    for wrong in ({"abandons": None}, {"batch": 1, "abandons": None}, {"users": 4}):
+        other = announced(OF, 1, before=one.manifest, **({"batch": 0, "abandons": 0} | wrong))
+        assert code(store.announce, other) in ("batchPending", "badManifest")
+    assert store.announce(two)
+    assert store.state(0) == "abandoned" and code(store.buckets, 0, 0) == "batchAbandoned"
+    expected = "ticketSpent" if state == "handed" else "accepted"
+    assert store.submit(submissions(two, passes)) == [expected] * 3
+    assert store.totals()["tickets_void"] == (3 if state == "handed" else 0)
+    store.close()
+    if not place.startswith("postgresql"):
+        assert b"<mark>" not in Path(place).read_bytes()
+
+
+def test_p21_an_abandoned_batch_is_said_by_manifest_and_ledger(tmp_path):
+    """Its key is lost: nothing goes on without a person's word, and then nobody is lost."""
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
+        analyser.step()
+        send_users(running.of, running.client, iter(running.passes[:3]))
+        shutil.rmtree(running.folder / "keys")
+        again = running.analyser()
+        with pytest.raises(InvalidInputError, match="`discreet service abandon`"):
+            again.step()
+        assert again.abandon() == "abandoned: manifests 0 to 0; see the last entry of the ledger"
+        entry = again.study.ledger[-1]
+        assert (entry["kind"], entry["returning"]) == ("reissue", "unseen")
+        assert entry["note"]["tickets"] == "those of manifest 0 are free again"
+        current = again.latest().manifest
+        assert (current.abandons, current.batch, current.number) == (0, 0, 1)
+        running.to_the_end(again, iter(running.passes))
+        assert counted_cells(again.study) == 40 and verified(running, again) > 1
+        again.close()
+        analyser.close()
+
+
+def test_p21_a_batch_that_was_handed_over_is_void(tmp_path):
+    with running_study(tmp_path) as running:
+        analyser, _ = running.announced()
+        running.send()
+        wanted = analyser.latest().manifest.users
+        while running.client.state(0) != "sealed":
+            threading.Event().wait(0.02)
+        running.client.messages(0, 0, lambda _: None)
+        analyser.abandon()
+        entry = analyser.study.ledger[-1]
+        assert (entry["returning"], entry["note"]["tickets"]) == ("nobody", "void")
+        assert running.client.metrics()["tickets_void"] == wanted
+        running.send(iter(running.passes[wanted:]))  # others take their places
+        running.until(analyser, "counted")
+        assert verified(running, analyser) == 1
+        analyser.close()
+
+
+def test_p22_no_batch_is_forgotten_before_a_backup_exists(tmp_path):
+    with running_study(tmp_path) as running:
+
+        def fails():
+            raise DiscreetError("the disk is full")
+
+        analyser = running.analyser(backup=fails)
+        analyser.step()
+        running.send()
+        with pytest.raises(DiscreetError, match="the disk is full"):
+            running.until(analyser, "counted")
+        assert analyser.study.batches == 1 and running.client.state(0) == "handed"
+        assert (running.folder / "keys" / "000000.key").exists()
+        analyser.close()
+        kept = []
+        again = running.analyser(backup=lambda: kept.append(running.client.state(0)))
+        again.step()
+        assert kept == ["handed"] and running.client.state(0) == "done"
+        again.close()
+
+
+def test_p22_a_failed_command_is_named(tmp_path):
+    config = AnalyserConfig(
+        folder=tmp_path, charter="", study="", signing_key="", token_file="", url="", backup="false"
+    )
+    with pytest.raises(DiscreetError, match=r"The backup failed: .*stays at the shuffler"):
+        analysers.back_up(config)
+
+
+def test_p22_a_restored_shuffler_lets_nobody_in_twice(place):
+    """A copy has forgotten who came since: all tickets are void, whatever it remembers."""
+    passes = ticket.make(9)
+    store = new_store(place, OF, passes[:6])
+    one = announced(OF)
+    store.announce(one)
+    assert store.submit(submissions(one, passes[:2])) == ["accepted"] * 2
+    two = announced(OF, 1, before=one.manifest)
+    digests = [ticket.digest(each) for each in passes]
+    with pytest.raises(InvalidInputError, match="ask the analyser for all"):
+        store.recover([], digests)
+    assert store.state(0) == "open"
+    other = announced(OF, 0, users=4)
+    assert code(store.recover, [other.signed], digests) == "forbiddenMutation"
+    assert store.recover([one.signed, two.signed], digests) == 7
+    assert (store.state(0), store.state(1)) == ("abandoned", "abandoned")
+    three = announced(OF, 2, before=two.manifest)  # batch 1 was counted, says the analyser
+    assert store.announce(three)
+    assert store.submit(submissions(three, passes)) == ["ticketSpent"] * 9
+    new = ticket.make(3)
+    store.admit([ticket.digest(each) for each in new])
+    assert store.submit(submissions(three, new)) == ["accepted"] * 3
+    store.close()
+
+
+class Site:
+    """All organisations in one folder, their roles started and stopped by the runbook."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        arguments = study_arguments(episodes=400)
+        made = setup.setup_service(
+            folder, setup.Terms(), trust=discreet.Shuffle(4, 1e-4), **arguments
+        )
+        self.of = made.charter
+        (folder / "enroller-site").mkdir()
+        (folder / "enroller").rename(folder / "enroller-site" / "enroller")
+        (folder / "backup").mkdir()
+        text = made.config("analyser").read_text()
+        command = re.search(r'backup = "(tar .*?)"', RUNBOOK.read_text())[1]
+        made.config("analyser").write_text(text.replace('backup = ""', f'backup = "{command}"'))
+        self.url, self.shuffler, self.analyser = "http://127.0.0.1:8700", None, None
+        self._stack = contextlib.ExitStack()
+        self.accepted, self.counted, self.backups, self.spent = [], [], [], set()
+        self.run("discreet service tickets enroller-site --count 500")
+        self.run("cp enroller-site/enroller/digests.txt shuffler/digests.txt")
+
+    def config(self, kind, role):
+        return kind.read(self.folder / role / f"{role}.toml")
+
+    def run(self, line):
+        """One line of the runbook."""
+        if line.startswith("systemctl "):
+            _, what, role = line.split()
+            getattr(self, f"{what}_{role.removeprefix('discreet-')}")()
+        elif line.startswith("discreet "):
+            line = line.replace("http://127.0.0.1:8700", self.url)
+            with contextlib.chdir(self.folder):
+                done = CliRunner().invoke(make_app(), line.split()[1:])
+            assert done.exit_code == 0, f"{line}: {done.output} {done.exception}"
+        else:
+            subprocess.run(line, shell=True, cwd=self.folder, check=True)
+
+    def start_shuffler(self):
+        self.shuffler = server.make_shuffler(self.config(ShufflerConfig, "shuffler"))
+        url = self._stack.enter_context(serving(self.shuffler))
+        for path in (self.folder / "analyser" / "analyser.toml",):
+            if path.exists():
+                path.write_text(path.read_text().replace(self.url, url))
+        self.url = url
+
+    def stop_shuffler(self):
+        self._stack.close()
+
+    def reload_shuffler(self):
+        server.reload(self.shuffler, self.config(ShufflerConfig, "shuffler"))
+
+    def start_analyser(self):
+        path = self.folder / "analyser" / "analyser.toml"
+        path.write_text(re.sub(r"(?m)^url = .*$", f'url = "{self.url}"', path.read_text()))
+        self.analyser = analysers.make_analyser(self.config(AnalyserConfig, "analyser"))
+
+    def stop_analyser(self):
+        if self.analyser is not None:
+            self.analyser.close()
+            self.analyser = None
+
+    def tickets(self):
+        return ticket.read(self.folder / "enroller-site" / "enroller" / "tickets.txt")
+
+    def batch(self):
+        """A batch is filled by whoever the shuffler lets in, and counted."""
+        for _ in range(500):
+            state = self.analyser.step()
+            if state == "counted":
+                self.counted.append(self.analyser.latest().manifest.number)
+                self.backups.append((self.folder / "backup" / "analyser.tar").read_bytes())
+                return
+            self.send()
+        raise AssertionError(f"no batch was counted: {state}")
+
+    def send(self, most=1000):
+        """People try their tickets until the open batch is full."""
+        with Client(self.url) as client:
+            chain = Chain(self.of, client)
+            for pass_ in self.tickets():
+                if most == 0:
+                    return
+                if pass_ in self.spent:
+                    continue
+                user = Participant(chain, client, pass_, MemoryOutbox())
+                state = user.attempt(lambda one: episode_of(WORLD, one, rng()))
+                if state == "accepted":
+                    self.accepted.append((pass_, chain.seen.number))
+                    most -= 1
+                elif state == "ticketSpent":
+                    self.spent.add(pass_)
+                else:
+                    return
+
+    def check(self):
+        """Nobody was counted twice, in whatever copy of the study; ledger and manifests agree."""
+        people = [pass_ for pass_, number in self.accepted if number in self.counted]
+        assert len(people) == len(set(people)) > 0
+        assert sorted(self.counted) == sorted(set(self.counted))
+
+
+@contextlib.contextmanager
+def site_in(folder):
+    site = Site(folder / "site")
+    site.start_shuffler()
+    try:
+        yield site
+    finally:
+        site.stop_analyser()
+        site.stop_shuffler()
+
+
+def section(name):
+    """The lines of a section of the runbook."""
+    text = RUNBOOK.read_text("utf-8")
+    return re.search(rf"### {name}.*?```sh\n(.*?)```", text, re.DOTALL)[1].strip().splitlines()
+
+
+def test_p22_every_line_of_the_runbook(tmp_path):
+    """Each role restored from each age of backup; the study goes on every time."""
+    with site_in(tmp_path) as site:
+        follow_the_runbook(site)
+
+
+def follow_the_runbook(site):
+    site.start_analyser()
+    for _ in range(3):
+        site.batch()
+    for age in (1, 2, 3):  # counted batches that the backup knows: all of them, one less, two less
+        backups = list(site.backups)
+        site.analyser.step()
+        site.send(2)
+        for path in (site.folder / "analyser").iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (site.folder / "backup" / "analyser.tar").write_bytes(backups[-age])
+        for line in section("The analyser's disk is lost"):
+            site.run(line)
+        assert site.analyser.study.ledger[-1]["note"]["abandoned"]
+        site.batch()
+        site.check()
+    (site.folder / "enroller-site" / "enroller" / "tickets.txt").unlink()
+    for line in section("The enroller's list is lost"):
+        site.run(line)
+    site.batch()
+    site.check()
+    for age in ("this batch", "the batch before", "none"):
+        store = site.folder / "shuffler" / "shuffler.db"
+        if age == "this batch":
+            site.analyser.step()
+        copied = sqlite3.connect(site.folder / "copy.db")
+        with contextlib.closing(sqlite3.connect(store)) as source, contextlib.closing(copied):
+            source.backup(copied)
+        if age == "the batch before":
+            site.batch()
+            site.analyser.step()
+        site.send(2)
+        site.run("systemctl stop discreet-shuffler")
+        store.unlink()
+        if age != "none":
+            shutil.copy(site.folder / "copy.db", store)
+        if age != "this batch":  # it has forgotten a batch: nobody goes on by mistake
+            site.start_shuffler()
+            site.stop_analyser()
+            site.start_analyser()
+            with pytest.raises(InvalidInputError, match="`discreet service recover`"):
+                site.batch()
+            site.run("systemctl stop discreet-shuffler")
+        for line in section("The shuffler's store is lost"):
+            site.run(line)
+        site.batch()
+        site.check()
+    site.run(section("The analyser's disk is lost")[-1])
+
+
+@pytest.mark.parametrize("ahead", [86_400, -86_400])
+def test_p23_a_clock_that_was_wrong_wedges_nobody(tmp_path, ahead, caplog):
+    """The analyser's, by a day: both sides name it, and when it is set the study goes on."""
+    caplog.set_level("INFO")
+    with running_study(tmp_path, clock=ManualClock(NOW)) as running:
+        wrong = running.analyser(clock=ManualClock(NOW + ahead))
+        sentence = r"this machine's clock says \d{4}-.* and is [\d,]+ seconds (ahead of|behind)"
+        with pytest.raises(InvalidInputError, match=sentence):
+            wrong.step()
+        assert "86,400 seconds" in caplog.text and "clock" in caplog.text
+        assert code(running.client.state, 0) == "unknownBatch"
+        wrong.close()
+        right = running.analyser()
+        assert right.step() == "waiting" and running.client.state(0) == "open"
+        running.to_the_end(right, iter(running.passes))
+        assert counted_cells(right.study) == 40
+        right.close()
+
+
+def test_p23_the_shufflers_clock_is_known_from_its_answers(tmp_path):
+    with serving(make_test_shuffler(tmp_path / "s.db", OF)) as url, Client(url, TOKEN) as client:
+        assert client.date is None
+        client.charter()
+        assert abs(client.date - time.time()) < 60
+
+
+def test_p27_a_batch_of_rubbish_needs_a_persons_word(tmp_path, caplog):
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
+        analyser.step()
+        one = analyser.latest()
+        for pass_ in running.passes[: one.manifest.users]:
+            running.client.send(fake_report(one, pass_))
+        while running.client.state(0) != "sealed":
+            threading.Event().wait(0.02)
+        with pytest.raises(analysers.RubbishError, match="--accept 0"):
+            analyser.step()
+        assert analyser.study.batches == 0 and running.client.state(0) == "handed"
+        assert "envelopes cannot be read" in caplog.text
+        analyser.close()
+        told = running.analyser(accepted=0)
+        assert told.step() == "counted"
+        total = one.manifest.users * sum(one.sizes)
+        assert told.study.ledger[-1]["note"]["unreadable"] == str(total)
+        told.close()
+
+
+def test_p27_a_little_rubbish_is_counted_and_said(tmp_path):
+    """One participant cannot stop the others."""
+    with running_study(tmp_path, episodes=400, min_users=40) as running:
+        analyser = running.analyser()
+        analyser.step()
+        one = analyser.latest()
+        running.client.send(fake_report(one, running.passes[0]))
+        running.send(iter(running.passes[1:]))
+        running.until(analyser, "counted")
+        assert analyser.study.ledger[-1]["note"]["unreadable"] == str(sum(one.sizes))
+        analyser.close()
+
+
+def test_p28_a_ledger_that_was_written_anew_is_found(tmp_path):
+    """Every entry follows from the one before it, and yet a manifest knows another head."""
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
+        passes = iter(running.passes)
+        for _ in range(3):
+            analyser.step()
+            running.send(passes)
+            running.until(analyser, "counted")
+        analyser.step()
+        assert verified(running, analyser) == 3
+        entries = analyser.study.ledger
+        entries[2]["guarantee"] = entries[2]["guarantee"].replace("4", "1")  # a smaller epsilon
+        rewrite(analyser.study.path, entries)
+        forged = discreet.resume(analyser.study.path)
+        own = verification.read_manifests(running.folder / "manifests")
+        chain = verification.check_chain(running.of, own)
+        with pytest.raises(InvalidInputError, match="never had the head that manifest 2"):
+            verification.check_ledger(forged, chain)
+        analyser.close()
+
+
+def rewrite(path, entries):
+    """A new chain of hashes over other entries: nothing in the file says that it is not real."""
+    previous = ""
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for number, entry in enumerate(entries):
+            text = canonical(entry | {"previous": previous})
+            previous = hashlib.sha256(text.encode()).hexdigest()
+            row = (text, previous, number)
+            database.execute("UPDATE ledger SET entry = ?, hash = ? WHERE number = ?", row)
+
+
+def test_p29_a_new_signing_key_is_handed_over_in_a_manifest(tmp_path):
+    """Shuffler, devices and whoever verifies follow the chain; the old key signs nothing more."""
+    with running_study(tmp_path) as running:
+        new = Ed25519PrivateKey.generate()
+        passes = iter(running.passes)
+
+        def counted(analyser):
+            analyser.step()
+            running.send(passes)
+            running.until(analyser, "counted")
+            analyser.close()
+
+        counted(running.analyser())
+        rotated = running._replace(key=new)
+        counted(rotated.analyser(old_key=running.key))
+        with pytest.raises(InvalidInputError, match="stands in manifest 1"):
+            running.analyser()
+        last = manifests.parse(running.client.manifest_at(1))
+        forged = dataclasses.replace(
+            last, number=2, batch=2, previous=last.hash, deadline=int(NOW) + 500
+        )
+        assert code(running.client.announce, 2, forged.signed(running.key)) == "badSignature"
+        analyser = rotated.analyser()
+        running.to_the_end(analyser, passes)
+        assert counted_cells(analyser.study) == 40 and verified(running, analyser) > 2
+        analyser.close()
+
+
+def test_p29_the_token_changes_while_all_goes_on(tmp_path):
+    with site_in(tmp_path) as site:
+        path = site.folder / "shuffler" / "shuffler.toml"
+        config = site.config(AnalyserConfig, "analyser")
+        old = config.token
+        both = setup.rotate_token(config)
+        path.write_text(
+            re.sub(
+                r"(?m)^analyser_token_sha256 = .*$",
+                f'analyser_token_sha256 = "{both}"',
+                path.read_text(),
+            )
+        )
+        site.reload_shuffler()
+        for token in (old, config.token):
+            with Client(site.url, token) as client:
+                assert code(client.state, 0) == "unknownBatch"
+        path.write_text(path.read_text().replace(both, both.split(",")[0]))
+        site.reload_shuffler()
+        with Client(site.url, old) as client:
+            assert code(client.state, 0) == "unauthorised"
+        path.write_text("rubbish")
+        server.reload(
+            site.shuffler,
+            ShufflerConfig(charter="", digests="", analyser_token_sha256="", file=path),
+        )
+        with Client(site.url, config.token) as client:  # a file that cannot be read changes nothing
+            assert code(client.state, 0) == "unknownBatch"
+
+
+def test_p29_a_signing_key_is_rotated_once_at_a_time(tmp_path):
+    config = AnalyserConfig(
+        folder=tmp_path, charter="", study="", signing_key="signing.key", token_file="", url=""
+    )
+    make_signing_key(tmp_path / "signing.key")
+    before = (tmp_path / "signing.key").read_bytes()
+    setup.rotate_signing_key(config)
+    assert (tmp_path / "signing.key.old").read_bytes() == before
+    assert (tmp_path / "signing.key").read_bytes() != before
+    assert stat.S_IMODE((tmp_path / "signing.key.old").stat().st_mode) == 0o600
+    with pytest.raises(InvalidInputError, match="the last rotation is under way"):
+        setup.rotate_signing_key(config)
