@@ -201,7 +201,8 @@ def _composed(
     counted: frozenset[tuple[tuple[Noise, int], int]], epsilon: float, delta: float
 ) -> tuple[float, float]:
     """Noises, the shifts that they hide, and how often: the same on many paths."""
-    views = [(noise.pair(shift), times) for (noise, shift), times in counted]
+    ordered = sorted(counted, key=repr)  # sums are rounded: the same in every process
+    views = [(noise.pair(shift), times) for (noise, shift), times in ordered]
     return exact_curve(views, epsilon, delta)
 
 
