@@ -1,6 +1,7 @@
 """What one report costs: processor time of device, shuffler and analyser, memory of large batches.
 
 python -m tests.soak.load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
+python -m tests.soak.load --ready 500000    # how a server answers while it seals so many
 python -m tests.soak.load --devices    # the device alone, from four states to ICU-Sepsis
 """
 
@@ -22,12 +23,15 @@ from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import httpx
+
 from discreet.device import ENVELOPE, HistogramDevice, load
 from discreet.service import opening
 from discreet.service.client import Client
 from discreet.service.opening import Fetched
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
+from discreet.service.protocol.report import Submission
 from discreet.study.participants import digests_of
 from helpers.postgres import Server
 from helpers.services import (
@@ -227,6 +231,37 @@ def sealing(where: str, name: str, reports: int) -> None:
     )
 
 
+def readiness(where: str, reports: int) -> None:
+    """The longest answers of a server while it seals a batch of so many reports."""
+    one, passes = batch(reports), ticket.make(reports)
+    kept = new_store(where, OF, passes)
+    kept.announce(one)
+    for first in range(0, reports, 5000):
+        some = passes[first : first + 5000]
+        kept.submit([Submission(ticket.digest(x), one.hash, os.urandom(one.body)) for x in some])
+    kept.close()
+    command = [sys.executable, __file__, "--serve", where, "--tickets", os.devnull]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        url = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        most, asked, began = dict.fromkeys(("/livez", "/readyz", "/metrics"), 0.0), 0, 0.0
+        with httpx.Client(timeout=60) as http:
+            while "discreet_batches_sealed 1.0" not in (text := http.get(f"{url}/metrics").text):
+                began = began or time.monotonic()
+                for path in most:
+                    start = time.monotonic()
+                    http.get(url + path)
+                    most[path] = max(most[path], time.monotonic() - start)
+                asked += 1
+        process.terminate()
+    _need(f"discreet_received {float(reports)}" in text)
+    longest = ", ".join(f"{path} {seconds:.3f} s" for path, seconds in most.items())
+    print(
+        f"readiness: {reports:,} reports sealed in {time.monotonic() - began:.0f} s, asked {asked} "
+        f"times meanwhile, at most {longest}",
+        flush=True,
+    )
+
+
 def fetching(envelopes: int) -> None:
     """Memory of an analyser that keeps so many envelopes and looks for copies, in this process."""
     before, start = most_memory(), time.process_time()
@@ -278,6 +313,7 @@ def main() -> None:
     parser.add_argument("--tickets", type=pathlib.Path)
     parser.add_argument("--fetched", type=int, default=5_000_000)
     parser.add_argument("--seal")
+    parser.add_argument("--ready", type=int, default=0)
     parser.add_argument("--fetch", action="store_true")
     parser.add_argument("--devices", action="store_true")
     chosen = parser.parse_args()
@@ -289,6 +325,10 @@ def main() -> None:
         return
     if chosen.seal:
         sealing(chosen.seal, chosen.seal.partition(":")[0][:10], chosen.sealed)
+        return
+    if chosen.ready:
+        with tempfile.TemporaryDirectory() as folder:
+            readiness(f"{folder}/s.db", chosen.ready)
         return
     if chosen.fetch:
         fetching(chosen.fetched)

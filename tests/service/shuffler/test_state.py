@@ -335,3 +335,12 @@ def test_postgres_does_what_the_model_does_with_two_processes(postgres_server, l
             return postgres_server.database()
 
     run(Machine, 200 if long_run else 4)
+
+
+def test_every_ticket_is_known_beforehand_and_few_strangers_are(store):
+    for count in (1, 1000):
+        passes = [ticket.digest(one) for one in ticket.make(count)]
+        store.admit(passes)
+        assert all(map(store.may_know, passes))
+        strangers = [ticket.digest(one) for one in ticket.make(2000)]
+        assert sum(map(store.may_know, strangers)) < 100

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from discreet._types import ByteArray, WordArray
+from discreet._types import ByteArray
 from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service.configs import At, nothing_happens
@@ -139,8 +139,8 @@ class Store(ABC):
         self.charter = charter
         self.filled = False
         self.untidy = False
-        self._known: WordArray = np.zeros(0, np.uint64)
-        self._void = 0
+        self._tickets = self._void = 0
+        self._known = bytes(8)
         self._at = at
         self._ending = False
         self._read: dict[bytes, Announced] = {}
@@ -273,17 +273,21 @@ class Store(ABC):
 
     def _count_tickets(self) -> None:
         known = b"".join(bytes(one)[:8] for (one,) in self._execute("SELECT hash FROM ticket"))
-        self._known = np.sort(np.frombuffer(known, ">u8").astype(np.uint64))
+        self._tickets = len(known) // 8
+        table = np.zeros(1 << max(3, (8 * self._tickets).bit_length()), np.uint8)
+        drawn = np.frombuffer(known, ">u8") & np.uint64(8 * len(table) - 1)
+        np.bitwise_or.at(table, drawn >> np.uint64(3), np.uint8(1) << (drawn & 7).astype(np.uint8))
+        self._known = table.tobytes()
         ((self._void,),) = self._execute("SELECT count(*) FROM ticket WHERE number = ?", VOID)
 
     def may_know(self, digest: bytes) -> bool:
         """From any thread, without the database: False if this process was told of no such ticket.
 
-        By eight bytes of its digest, so it may say yes to a stranger; `submit` knows.
+        Of at least 64 bits for every ticket one is set, so it says yes to few strangers; `submit`
+        knows.
         """
-        first = np.uint64(int.from_bytes(digest[:8]))
-        place = self._known.searchsorted(first)
-        return bool(place < len(self._known) and self._known[place] == first)
+        bit = int.from_bytes(digest[:8]) & (8 * len(self._known) - 1)
+        return bool(self._known[bit >> 3] >> (bit & 7) & 1)
 
     # --- batches
 
@@ -594,7 +598,7 @@ class Store(ABC):
             row = self._live()
         batches = {f"batches_{state}": int(states.get(state, 0)) for state in STATES}
         now = {"received": row.received, "wanted": row.announced.manifest.users} if row else {}
-        tickets = {"tickets": len(self._known), "tickets_spent": int(spent)}
+        tickets = {"tickets": self._tickets, "tickets_spent": int(spent)}
         tickets["tickets_void"] = int(void) + self._void
         return batches | tickets | {"received": 0} | now
 
