@@ -87,7 +87,15 @@ class Arrangement:
         return Shuffle(self.epsilon, self.delta, min_users=2)
 
 
-def set_up(folder: Path, arrangement: Arrangement, url: str, port: int, page: str = "") -> Service:
+def set_up(
+    folder: Path,
+    arrangement: Arrangement,
+    url: str,
+    port: int,
+    *,
+    page: str = "",
+    ca_file: str = "",
+) -> Service:
     """Set up the service: charter, keys, a file per role, tickets, and the world for the page.
 
     Args:
@@ -96,6 +104,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int, page: st
         url: where analyser and devices find the shuffler.
         port: where it listens.
         page: the address of the analyser's page.
+        ca_file: who vouches for the shuffler, if ``url`` is one of TLS.
     """
     world = arrangement.home
     service = setup_service(
@@ -118,9 +127,11 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int, page: st
     text = re.sub(r"(?m)^port = .*$", f"port = {port}", file.read_text("utf-8"))
     text += "# The model of the study, so that people can play it at the page.\n"
     write_atomically(file, (text + 'world = "world.json"\n').encode())
-    file = service.config("analyser")
-    text = re.sub(r"(?m)^page = .*$", f'page = "{page}"', file.read_text("utf-8"))
-    write_atomically(file, text.encode())
+    for role in ("analyser", "device"):
+        file = service.config(role)
+        text = re.sub(r"(?m)^page = .*$", f'page = "{page}"', file.read_text("utf-8"))
+        text = re.sub(r"(?m)^ca_file = .*$", f'ca_file = "{ca_file}"', text)
+        write_atomically(file, text.encode())
     return service
 
 
@@ -343,6 +354,7 @@ class Demo:
         leave: places of every batch for people at the page.
         port: of the shuffler; 0 takes a free one.
         through: where the others find it, if something stands between them.
+        ca_file: who vouches for that.
     """
 
     def __init__(
@@ -353,13 +365,15 @@ class Demo:
         leave: int = 0,
         port: int = 0,
         through: str = "",
+        ca_file: str = "",
     ) -> None:
         self.arrangement = arrangement
         port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
         page = f"127.0.0.1:{free_port()}"
         self.page = f"http://{page}/"
-        self.service = set_up(folder, arrangement, through or self.url, port, page)
+        url = through or self.url
+        self.service = set_up(folder, arrangement, url, port, page=page, ca_file=ca_file)
         (folder / "logs").mkdir()
         self.shuffler, self.analyser = (self._role(name) for name in ("shuffler", "analyser"))
         parts = 1 if leave else PARTS  # two would both see the last free place

@@ -172,7 +172,7 @@ class Part:
         self, folder: Path, world: World, seed: int, part: int, parts: int, leave: int = 0
     ) -> None:
         config = DeviceConfig.read(folder / "device" / "device.toml")
-        self._client = Client(config.url)
+        self._client = Client(config.url, ca_file=config.optional(config.ca_file))
         charter = fetch_charter(self._client, bytes.fromhex(config.study), rehearsal=True)
         self._chain = Chain(charter, self._client)
         self._tickets = ticket.read(folder / "enroller" / "tickets.txt")
