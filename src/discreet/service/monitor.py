@@ -89,6 +89,7 @@ class Monitor:
         self._analyser, self._config, self._clock = analyser, config, clock or SystemClock()
         self._fits = Check("ledger", "yellow", "was not compared with the manifests yet")
         self._opened = self._opening = 0.0
+        self._counted: float | None = None
         self.sight = Sight(state="starting", at=self._clock.now())
 
     def look(self, state: str) -> None:
@@ -107,6 +108,7 @@ class Monitor:
         if state == "counted":
             self._opened += 1
             self._opening += now - self.sight.at
+            self._counted = now
         if state == "counted" or self._fits.colour == "yellow":
             self._fits = self._compared()
         totals: dict[str, float] = {
@@ -179,7 +181,7 @@ class Monitor:
         return Check("answers", "green", f"{public.get('batches_done', 0)} batches done"), public
 
     def _skew(self) -> float | None:
-        date: float | None = getattr(self._analyser.client, "date", None)
+        date = self._analyser.client.date
         return None if date is None else self._clock.now() - date
 
     def _counted_once(self, public: dict[str, int]) -> Check:
@@ -198,7 +200,7 @@ class Monitor:
         words = f"{sight.state}, {silent:.0f} s ago"
         alive = Check("last step", "green" if silent < _LONG else "yellow", words)
         found = {role: list(some) for role, some in sight.checks.items()}
-        found["analyser"] = [alive, *found.get("analyser", [])]
+        found["analyser"] = [alive, *found.get("analyser", []), self._backup(now)]
         if sight.deadline is not None and sight.state != "finished":
             left = sight.deadline - now
             patience = self._analyser.charter.patience
@@ -207,6 +209,14 @@ class Monitor:
             words = f"{_span(age)} old, {_span(left)} to its deadline"
             found.setdefault("shuffler", []).append(Check("open batch", colour, words))
         return found
+
+    def _backup(self, now: float) -> Check:
+        """It is waited for whenever a batch is counted, and one that fails ends the analyser."""
+        if not self._config.backup:
+            return Check("backup", "yellow", "none: set backup = ... in the analyser's file")
+        if self._counted is None:
+            return Check("backup", "green", "after the last batch, before this process began")
+        return Check("backup", "green", f"after the last batch, {_span(now - self._counted)} ago")
 
     def metrics(self) -> bytes:
         sight, now = self.sight, self._clock.now()
