@@ -102,7 +102,7 @@ def test_nobody_is_protected_by_a_seed():
 SIZES = ("--states", "3", "--actions", "a,b", "--steps", "2", "--episodes", "1e3")
 
 
-def test_it_prints_what_will_be_promised_and_what_it_can_see(rehearsed, discreet):
+def test_it_prints_the_guarantee_and_what_it_can_see(rehearsed, discreet):
     code, out, _ = discreet(
         "study", "start", "b.db", "--design", "design.toml", "--rehearse", "--seed", "2"
     )

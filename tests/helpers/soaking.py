@@ -38,7 +38,7 @@ def start(path, kind):
 
 def step(study):
     """One more batch, the same in every run that is at this point."""
-    fixed = study._driver.fixed
+    fixed = study.driver.fixed
     if fixed and study.batch_size > _MOST:
         study.reissue(_MOST)
     advance(study, study.batches, users=min(_MOST, study.batch_size))

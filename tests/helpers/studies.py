@@ -55,7 +55,7 @@ def reports_of(study, data, seed=3):
 def advance(study, seed=0, users=None):
     """Tell the pending batch, or some of its users."""
     data, people, token = episodes_of(study, seed, users), names(study, users), None
-    if study._driver.encoded:
+    if study.driver.encoded:
         data, token = reports_of(study, data, seed), study.token
     study.tell(data, users=people, token=token)
 

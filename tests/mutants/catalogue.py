@@ -1205,8 +1205,8 @@ _STUDY = (
     Mutant(
         "fewer-users-under-shuffle",
         "reports that hide among n are counted in a smaller batch",
-        "        if self._driver.fixed and users != most:\n",
-        "        if self._driver.fixed and users > most:\n",
+        "        if self.driver.fixed and users != most:\n",
+        "        if self.driver.fixed and users > most:\n",
         ("test_under_shuffle_exactly_those_who_were_asked_for",),
     ),
     Mutant(
@@ -1219,7 +1219,7 @@ _STUDY = (
     Mutant(
         "partial-reissue-not-charged",
         "users of a part of a shuffle batch that was seen report again, as if it had all its noise",
-        '        if returning == "seen" and self._driver.fixed:\n',
+        '        if returning == "seen" and self.driver.fixed:\n',
         "        if False:\n",
         ("test_a_part_of_a_shuffle_batch_that_was_seen_cannot_be_charged",),
     ),
@@ -1303,8 +1303,8 @@ _STUDY = (
     Mutant(
         "left-out-on-file",
         "how many users left the policy is written into the file",
-        "                left = int((~data.followed(self._driver.support())[:, -1]).sum())\n",
-        "                left = int((~data.followed(self._driver.support())[:, -1]).sum())\n"
+        "                left = int((~data.followed(self.driver.support())[:, -1]).sum())\n",
+        "                left = int((~data.followed(self.driver.support())[:, -1]).sum())\n"
         '                self._issue = {**self._issue, "left": left}\n',
         ("test_sound_studies_pass",),
     ),
@@ -1548,7 +1548,7 @@ _PEOPLE = (
     Mutant(
         "fit-charged-after-the-release",
         "a crash between release and charge loses the charge",
-        "        account = _charge(ledger, people, promised(trust, slots, statistics))\n"
+        "        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))\n"
         "    counts = release(\n"
         "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
         "    )\n",
@@ -1557,7 +1557,7 @@ _PEOPLE = (
         "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
         "    )\n"
         '    if ledger is not None and sampler != "simulation":\n'
-        "        account = _charge(ledger, people, promised(trust, slots, statistics))\n",
+        "        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))\n",
         ("test_the_charge_is_written_before_anything_is_drawn",),
     ),
     Mutant(

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.data import Vocabulary
 from discreet.offline.fit import Coverage, DeferringPolicy, Fit
-from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee, said
 
 pytestmark = pytest.mark.core
 
@@ -62,7 +62,7 @@ def test_the_whole_page():
 def test_a_rehearsal_says_so_and_a_real_fit_does_not():
     assert "SIMULATED, protects nobody" in str(fitted())
     assert "SIMULATED" not in str(fitted(guarantee=PROMISED.stamped(secure=True)))
-    assert fitted(guarantee=NO_GUARANTEE).promise == "no privacy"
+    assert fitted(guarantee=NO_GUARANTEE).to_dict()["guarantee"] == "no privacy"
 
 
 def test_without_names_there_are_numbers():
@@ -113,7 +113,7 @@ def test_rows_and_plain_values_say_what_the_table_says(tmp_path):
     assert [row["action"] for row in found.rows()] == ["treat", "DEFER", "DEFER", "DEFER"]
     assert found.rows()[1] == {"step": "first", "state": "well", "action": "DEFER"}
     plain = found.to_dict()
-    assert plain["guarantee"] == found.promise
+    assert plain["guarantee"] == str(said(found.guarantee))
     assert plain["simulated"]
     assert plain["changed_steps"] == pytest.approx(0.3)
     found.save_policy(tmp_path / "policy.csv")

@@ -135,8 +135,8 @@ def test_seeded_noise_in_a_secure_study(said):
 
 class Noiseless(Study):
     def _release(self, data, users):
-        plan = self._driver.mechanism
-        true = data.counts(plan.shape, self._generators["rounding"], self._driver.support())
+        plan = self.driver.mechanism
+        true = data.counts(plan.shape, self._generators["rounding"], self.driver.support())
         noisy = plan.release(true, sampler=self._sampler(), support=true.support)
         for name in ("transitions", "visits", "rewards"):
             if getattr(noisy, f"row_{name}") is not None:
@@ -160,7 +160,7 @@ class Keeps(Study):
 class RawCounts(Keeps):
     def _release(self, data, users):
         counts = data.counts(
-            self._driver.mechanism.shape, np.random.default_rng(0), self._driver.support()
+            self.driver.mechanism.shape, np.random.default_rng(0), self.driver.support()
         )
         self.more = counts.row_transitions.tolist()
         return super()._release(data, users)
@@ -174,7 +174,7 @@ class RawBeside(Study):
 
 class DroppedOutStored(Keeps):
     def _release(self, data, users):
-        self.more = int((~data.followed(self._driver.support())).any(axis=1).sum())
+        self.more = int((~data.followed(self.driver.support())).any(axis=1).sum())
         return super()._release(data, users)
 
 
@@ -182,13 +182,13 @@ class DroppedOutHidden(Study):
     """The number of users who left is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._generators["policy"].random(int((~data.followed(self._driver.support())).sum()))
+        self._generators["policy"].random(int((~data.followed(self.driver.support())).sum()))
         return super()._release(data, users)
 
 
 class DroppedOutLogged(Study):
     def _release(self, data, users):
-        logging.getLogger("study").info("%d steps", data.followed(self._driver.support()).sum())
+        logging.getLogger("study").info("%d steps", data.followed(self.driver.support()).sum())
         return super()._release(data, users)
 
 
@@ -228,7 +228,7 @@ def test_raw_data_that_stays(said, kind, where):
 
 class Refusing(Study):
     def _release(self, data, users):
-        if not data.followed(self._driver.support()).all():
+        if not data.followed(self.driver.support()).all():
             raise StudyError("A trajectory does not follow the policy; nothing was counted.")
         return super()._release(data, users)
 
@@ -237,9 +237,9 @@ class CountsOn(Study):
     """Who left the policy counts again as soon as a step is on it."""
 
     def _release(self, data, users):
-        plan = self._driver.mechanism
+        plan = self.driver.mechanism
         counts = data.counts(plan.shape, self._generators["rounding"])
-        return plan.release(counts, sampler=self._sampler(), support=self._driver.support())
+        return plan.release(counts, sampler=self._sampler(), support=self.driver.support())
 
 
 def test_who_left_the_policy(said):
@@ -341,7 +341,7 @@ class ExactSums(Study):
     """A central stream that keeps what it counted."""
 
     def _release(self, data, users):
-        nodes = self._driver.running
+        nodes = self.driver.running
         before = nodes.open.copy()
         released = super()._release(data, users)
         nodes.closed[0] = (nodes.open - before)[-1]
@@ -352,7 +352,7 @@ class OneDraw(Study):
     """A node is released with the noise that stood in the file before."""
 
     def _release(self, data, users):
-        nodes = self._driver.running
+        nodes = self.driver.running
         before = nodes.open[-1].copy(), nodes.open[0].copy()
         released = super()._release(data, users)
         nodes.closed[0] = before[1] + nodes.open[-1] - before[0]
@@ -397,7 +397,7 @@ def test_a_generator_that_follows_the_rewards(said):
 class LooksProtected(Study):
     @property
     def guarantee(self):
-        return self._driver.mechanism.guarantee
+        return self.driver.mechanism.guarantee
 
 
 def test_a_rehearsal_that_does_not_say_so(said):

@@ -45,11 +45,11 @@ def copy_of(study, folder, key=True):
 
 
 def nodes(study):
-    return study._driver.running
+    return study.driver.running
 
 
 def vector(study, data):
-    plan = study._driver.mechanism
+    plan = study.mechanism
     counts = data.counts(plan.shape, np.random.default_rng(0))
     return flatten(counts, plan.statistics, stationary=plan.stationary)
 

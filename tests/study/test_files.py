@@ -22,7 +22,7 @@ def test_names_of_states_actions_and_steps(tmp_path):
         horizon=["spring", "summer", "autumn", "winter"],
         start_states=["ill"],
     )
-    assert study._driver.problem.start.tolist() == [True, False, False]
+    assert study.problem.start.tolist() == [True, False, False]
     assert study.names.actions == ("wait", "treat")
     advance(study)
     again = discreet.resume(study.path)

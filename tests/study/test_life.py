@@ -146,12 +146,12 @@ def test_under_local_trust_a_report_that_was_sent_has_been_seen(tmp_path):
 def test_a_token_is_of_one_batch_and_one_policy(tmp_path, monkeypatch):
     """Even if two batches ask the same of equally many, and if one batch were asked otherwise."""
     study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
-    batch, tokens = study._driver.ask(), [study.token]
-    monkeypatch.setattr(study._driver, "ask", lambda: batch)
+    batch, tokens = study.driver.ask(), [study.token]
+    monkeypatch.setattr(study.driver, "ask", lambda: batch)
     monkeypatch.setattr(study, "_tail", dataclasses.replace(study._tail, batches=1))
     tokens.append(study.token)
     other = Batch(DeterministicPolicy(np.ones((4, 3), np.int64)), batch.users)
-    monkeypatch.setattr(study._driver, "ask", lambda: other)
+    monkeypatch.setattr(study.driver, "ask", lambda: other)
     tokens.append(study.token)
     assert len(set(tokens)) == 3
 
@@ -176,7 +176,7 @@ def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner
     # Nobody is ever left alone in a batch: a report hides among others.
     study = begin(tmp_path / "study.db", SHUFFLE, learner=learner, episodes=60)
     while not study.finished:
-        assert study.batch_size >= study._driver.min_users == 2
+        assert study.batch_size >= study.driver.min_users == 2
         if study.batch_size > 2:
             study.reissue(study.batch_size - 1)
         advance(study, study.batches)

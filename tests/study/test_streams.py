@@ -28,7 +28,7 @@ def test_every_stream_learner_runs_the_same_with_and_without_restarts(tmp_path, 
                 study = discreet.resume(study.path, study.head)
             advance(study, user)
         study.verify()
-        released = study._driver.counts.transitions.tolist()
+        released = study.driver.counts.transitions.tolist()
         finals.append((study.users, study.batches, study.ask().key, released))
     assert finals[0] == finals[1]
     assert finals[0][:2] == (5, 5)
@@ -44,8 +44,8 @@ def test_local_streams_of_every_mechanism_go_on(tmp_path, mechanism):
         for one in (study, twin):
             data = episodes_of(one, user)
             one.tell(reports_of(one, data, user), users=[user])
-    np.testing.assert_array_equal(study._driver.counts.visits, twin._driver.counts.visits)
-    assert study._driver.counts.visits.any()
+    np.testing.assert_array_equal(study.driver.counts.visits, twin.driver.counts.visits)
+    assert study.driver.counts.visits.any()
 
 
 def test_many_at_a_time_and_all_of_them(tmp_path):
@@ -63,7 +63,7 @@ def test_without_privacy_the_counts_are_those_of_the_users(tmp_path):
     data = episodes_of(study, 1, 50)
     study.tell(data, users=names(study, 50))
     expected = data.counts(RIVER.shape, np.random.default_rng(0))
-    np.testing.assert_array_equal(study._driver.counts.transitions, expected.transitions)
+    np.testing.assert_array_equal(study.driver.counts.transitions, expected.transitions)
     assert study.answer.defer.all()  # one policy says nothing about the other action
 
 
@@ -100,11 +100,11 @@ def test_two_processes_share_a_stream(tmp_path):
 def test_an_unfit_report_changes_nothing(tmp_path):
     study = begin(tmp_path / "study.db", TRUSTS["local"], learner="dp-ucbvi", episodes=40)
     good = reports_of(study, episodes_of(study, 0))
-    head, counts = study.head, study._driver.counts.users
+    head, counts = study.head, study.driver.counts.users
     for bad in (good[:, :-1], np.concatenate([good, good]), good[0]):
         with pytest.raises(StudyError, match=r"Nothing was counted\."):
             study.tell(bad, users=["a"])
-    assert (study.head, study._driver.counts.users) == (head, counts)
+    assert (study.head, study.driver.counts.users) == (head, counts)
     study.tell(good, users=["a"])
     assert study.users == 1
 
@@ -115,7 +115,7 @@ def test_a_stream_that_is_resumed_draws_no_noise_of_its_own(tmp_path, monkeypatc
     advance(study)
     monkeypatch.setattr(SimulationSampler, "discrete_gaussian", lambda *_: 1 / 0)
     again = discreet.resume(study.path)
-    np.testing.assert_array_equal(again._driver.running.open, study._driver.running.open)
+    np.testing.assert_array_equal(again.driver.running.open, study.driver.running.open)
 
 
 def test_a_central_stream_releases_its_closed_nodes_and_nothing_else(tmp_path):
@@ -123,11 +123,11 @@ def test_a_central_stream_releases_its_closed_nodes_and_nothing_else(tmp_path):
     study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=300)
     for users in (63, 1, 1, 200):
         advance(study, users, users=users)
-        counts = study._driver.counts
+        counts = study.driver.counts
         parts = [counts.transitions, counts.visits, counts.rewards]
         released = np.concatenate([part.ravel() for part in parts])
-        np.testing.assert_array_equal(released, study._driver.running.release())
-        written = discreet.resume(study.path)._driver.counts
+        np.testing.assert_array_equal(released, study.driver.running.release())
+        written = discreet.resume(study.path).driver.counts
         np.testing.assert_array_equal(written.transitions, counts.transitions)
 
 
@@ -144,11 +144,11 @@ def test_streams_that_would_write_exact_sums_are_refused(tmp_path):
 def test_a_failed_tell_leaves_the_stream_as_it_was(tmp_path, monkeypatch):
     study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=40)
     advance(study, 0)
-    before = study._driver.running.open.copy()
+    before = study.driver.running.open.copy()
     with monkeypatch.context() as broken:
         broken.setattr(study, "_write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             advance(study, 1)
-    np.testing.assert_array_equal(study._driver.running.open, before)
+    np.testing.assert_array_equal(study.driver.running.open, before)
     advance(study, 1)
     assert discreet.resume(study.path).users == 2

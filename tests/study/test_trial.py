@@ -41,9 +41,9 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 )
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, takes):
     study = make(tmp_path / "study.db", trust)
-    plan = study._driver.learner.mechanism
+    plan = study.driver.learner.mechanism
     check.watch(study)
-    watched = study._driver.learner.mechanism
+    watched = study.driver.learner.mechanism
     assert watched is not plan and type(watched) is type(plan)
     assert (watched.takes_counts, watched.takes_reports) == takes
 
@@ -58,8 +58,8 @@ def test_a_watch_sees_the_release_and_does_not_touch_it(tmp_path, make, trust):
     check.tell(watched, data)
     assert seen.released is not None and seen.secure is False
     assert seen.released.guarantee.simulated
-    assert (seen.counts is None) == study._driver.encoded
-    if not study._driver.encoded:
+    assert (seen.counts is None) == study.encoded
+    if not study.encoded:
         assert alone.head == watched.head
 
 

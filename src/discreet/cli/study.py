@@ -140,7 +140,7 @@ def start(
     rehearsal: Rehearsal,
     json: Json = False,
 ) -> None:
-    """Begin a study: all is checked now, and what will be promised is printed."""
+    """Begin a study: all is checked now, and what will be guaranteed is printed."""
     from discreet.study.study import start as begin
 
     arguments = design.read(learning.given()).arguments()
@@ -152,7 +152,7 @@ def start(
     plain = {**_facts(study), "smallest_difference": study.smallest_difference}
     plain["token"] = study.token
     rows = [
-        *_promised(study),
+        *_guarantee_rows(study),
         ("what to expect", study.what_to_expect),
         ("first batch", counted(study.batch_size, "user")),
         *_key_rows(study),
@@ -282,7 +282,7 @@ def tell(
     rows = [
         ("counted now", counted(len(people), "user")),
         ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
-        ("promised to each", str(study.guarantee)),
+        ("guaranteed to each", str(study.guarantee)),
         *((f"note: {name}", text) for name, text in note.items()),
         ("value of the policy so far", _worth(study)),
         ("head", study.head),
@@ -331,7 +331,7 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
     entries = study.ledger
     state = "finished" if study.finished else f"next batch {counted(study.batch_size, 'user')}"
     rows = [
-        *_promised(study),
+        *_guarantee_rows(study),
         ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
         ("state", state),
         ("value of the policy so far", _worth(study)),
@@ -426,7 +426,7 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("file", "whole: every row matches the chain of hashes"),
         ("users", f"{study.users:,} in {study.batches:,} batches, nobody twice"),
         ("newest copy", newest),
-        ("promised to every user", str(study.guarantee)),
+        ("guaranteed to every user", str(study.guarantee)),
         *_key_rows(study),
         ("head", study.head),
     ]
@@ -455,7 +455,7 @@ def reissue(
     study.reissue(users, returning=cast("Returning", returning))
     rows = [
         ("asked for now", counted(study.batch_size, "user")),
-        ("promised to each", str(study.guarantee)),
+        ("guaranteed to each", str(study.guarantee)),
         ("token", study.token),
         ("head", study.head),
     ]
@@ -470,7 +470,7 @@ def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
     study.close()
     rows = [
         ("users", f"{study.users:,} in {counted(study.batches, 'batch')}"),
-        ("promised to each", str(study.guarantee)),
+        ("guaranteed to each", str(study.guarantee)),
         ("value of the policy", _worth(study)),
         ("head", study.head),
     ]
@@ -519,10 +519,10 @@ def _facts(study: "Study") -> dict[str, Any]:
     }
 
 
-def _promised(study: "Study") -> list[tuple[str, str]]:
+def _guarantee_rows(study: "Study") -> list[tuple[str, str]]:
     guarantee = study.guarantee
     assumed = [("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)]
-    return [("promised to every user", str(guarantee)), *assumed]
+    return [("guaranteed to every user", str(guarantee)), *assumed]
 
 
 def _key(study: "Study") -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ from discreet.offline.improvement import (
     improve,
     pooled,
 )
-from discreet.offline.release import Episodes, Randomness, Slots, check_trust, promised, release
+from discreet.offline.release import Episodes, Randomness, Slots, check_trust, guarantee_of, release
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, said
 from discreet.privacy.ledger import Account, Ledger, distinct
 from discreet.privacy.statistics import PrivateCounts, check_counts
@@ -162,7 +162,7 @@ class Fit:
         behaviour_error: its standard error, noise included.
         gain: the pessimistic estimate of what the policy adds; 0 if it always defers.
         coverage: what could be seen.
-        guarantee: what has been promised to the people in the log.
+        guarantee: of the people in the log.
         users: how many they are (public).
         declared: ``bool[H, S, A]``, the actions that were declared.
         width: standard deviations of pessimism.
@@ -184,11 +184,6 @@ class Fit:
     account: Account | None = None
 
     @property
-    def promise(self) -> str:
-        """The guarantee in one line that nobody mistakes if the noise was simulated."""
-        return str(said(self.guarantee))
-
-    @property
     def names(self) -> Vocabulary:
         """What states, actions and steps are called; numbers if nobody named them."""
         horizon, states = self.policy.actions.shape
@@ -200,7 +195,11 @@ class Fit:
         """One row per step and state: an action, or DEFER."""
         names, chosen = self.names, self.policy.actions
         return [
-            {"step": step, "state": state, "action": _action(int(chosen[h, s]), names)}
+            {
+                "step": step,
+                "state": state,
+                "action": "DEFER" if chosen[h, s] == DEFER else names.actions[chosen[h, s]],
+            }
             for h, step in enumerate(names.steps)
             for s, state in enumerate(names.states)
         ]
@@ -210,7 +209,7 @@ class Fit:
         cover, acts = self.coverage, ~self.policy.defers
         return {
             "format": FORMAT,
-            "guarantee": self.promise,
+            "guarantee": str(said(self.guarantee)),
             "simulated": self.guarantee.simulated,
             "users": self.users,
             "behaviour_value": self.behaviour_value,
@@ -251,7 +250,7 @@ class Fit:
             ("could compare", f"two actions or more in {cover.seen:.0%} of all steps"),
             ("undeclared", f"{cover.other:.0%} of all steps took an action that was not declared"),
             *([] if cover.pooled is None else [("stationary", _pooled(cover.pooled))]),
-            ("guarantee", self.promise),
+            ("guarantee", str(said(self.guarantee))),
             *([] if self.account is None else [("ledger", str(self.account))]),
         ]  # fmt: skip
 
@@ -283,10 +282,6 @@ class Fit:
         more = acting.size - shown.size
         end = [f"... and {more} more states; see policy.actions."] if more else []
         return ["What to do at each step (. = DEFER; states left out always DEFER):", *lines, *end]
-
-
-def _action(number: int, names: Vocabulary) -> str:
-    return "DEFER" if number == DEFER else names.actions[number]
 
 
 def _pooled(share: float) -> str:
@@ -434,7 +429,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     people = _people(users, ledger, data)
     account = None
     if ledger is not None and sampler == "secure":  # before anything is drawn: see the ledger
-        account = _charge(ledger, people, promised(trust, slots, statistics))
+        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))
     counts = release(
         data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness
     )

@@ -190,8 +190,8 @@ def check_trust(trust: object) -> None:
         )
 
 
-def promised(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
-    """What `release` will promise: known before anything is drawn."""
+def guarantee_of(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
+    """That of a `release`, before anything is drawn."""
     return _calibrated(trust, slots.shape, statistics).guarantee
 
 

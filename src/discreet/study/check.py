@@ -114,7 +114,7 @@ class Watch:
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
     """Put the mechanism of a running study under watch."""
     seen = Watch(frozen)
-    driver = study._driver
+    driver = study.driver
     if isinstance(driver, BatchDriver):
         driver.learner.mechanism = seen.over(driver.learner.mechanism)
     return seen
@@ -122,7 +122,7 @@ def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
 
 def episodes(study: Study, seed: int) -> Trajectories:
     """Made-up users of the pending batch, who follow its policy in a world of pure chance."""
-    problem = study._driver.problem
+    problem = study.problem
     shape = problem.shape
     world = TabularMDP(
         transitions=np.full(shape.transitions, 1 / shape.states),
@@ -147,13 +147,13 @@ def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
 
 def support_of(study: Study) -> BoolArray:
     """What the pending policy can play."""
-    problem = study._driver.problem
+    problem = study.problem
     return study.ask().support(problem.shape, problem.start)
 
 
 def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
     """What `tell` takes: the episodes, or the reports that devices make of them."""
-    if not study._driver.encoded:
+    if not study.encoded:
         return data
     device = SimulationSampler(np.random.default_rng(seed))
     encoder = study.encoder()
@@ -175,7 +175,7 @@ def names(study: Study, first: str | None = None) -> list[str]:
 
 def tell(study: Study, data: Trajectories, users: list[Any] | None = None) -> object:
     """Tell made-up data; what `tell` returns."""
-    token = study.token if study._driver.encoded else None
+    token = study.token if study.encoded else None
     call: Callable[..., object] = study.tell
     return call(told_data(study, data), users=names(study) if users is None else users, token=token)
 
@@ -196,7 +196,7 @@ def log_of_a_tell(study: Study) -> bytes:
 
 def kept_by(study: Study) -> StoredRelease | None:
     """What a central stream keeps between two users; None where nothing has to be hidden."""
-    driver = study._driver
+    driver = study.driver
     if not isinstance(driver, StreamDriver) or study.guarantee.notion == "none":
         return None
     return driver.running
@@ -213,7 +213,10 @@ def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]
             first = rows.fetchone()
         for column, value in zip(columns, first, strict=True):
             change = f"UPDATE {table} SET {column} = ? WHERE {columns[0]} = ?"
-            yield f"{table}.{column}", _edit(path, change, _other(value), first[0])
+            other: Any = value + 1_000 if isinstance(value, int) else f"{value}0"
+            if isinstance(value, bytes):
+                other = bytes([value[0] ^ 1]) + value[1:] if value else b"0"
+            yield f"{table}.{column}", _edit(path, change, other, first[0])
         gone = f"DELETE FROM {table} WHERE {columns[0]} = ?"
         yield f"{table}, a row less", _edit(path, gone, first[0])
     yield "a new table", _edit(path, "CREATE TABLE note (text TEXT)")
@@ -225,12 +228,6 @@ def _edit(path: Path, statement: str, *values: object) -> Callable[[], None]:
             connection.execute(statement, values)
 
     return run
-
-
-def _other(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return bytes([value[0] ^ 1]) + value[1:] if value else b"0"
-    return value + 1_000 if isinstance(value, int) else f"{value}0"
 
 
 def files_of(study: Study) -> dict[str, bytes]:
@@ -386,14 +383,15 @@ def _noise(place: Trial) -> Iterator[str]:
     data, secure = episodes(study, 1), not study.guarantee.simulated
     if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
         yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
-    if study._driver.schedule == "continual":
+    if study.driver.schedule == "continual":
         return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
         watched = watch(twin)
         tell(twin, data)
         watches.append(watched)
-        releases.append(_vector(watched.released))
+        parts = [] if watched.released is None else _parts(watched.released)
+        releases.append(np.concatenate([np.zeros(0), *parts]))
     if secure != bool(watches[0].secure):
         said, drawn = ("secure", "simulated") if secure else ("simulated", "secure")
         yield f"The study says its noise is {said}, the release was drawn with {drawn} randomness."
@@ -412,11 +410,8 @@ def _statistics(released: PrivateCounts) -> list[str]:
     return [name for name in names if getattr(released, f"row_{name}") is not None]
 
 
-def _vector(released: PrivateCounts | None) -> FloatArray:
-    if released is None:
-        return np.zeros(0)
-    parts = [getattr(released, f"row_{name}") for name in _statistics(released)]
-    return np.concatenate([part.ravel() for part in parts])
+def _parts(released: PrivateCounts) -> list[FloatArray]:
+    return [getattr(released, f"row_{name}").ravel() for name in _statistics(released)]
 
 
 def _certainty(released: PrivateCounts) -> float:
@@ -436,7 +431,7 @@ def _certainty(released: PrivateCounts) -> float:
 def _stored(place: Trial) -> Iterator[str]:
     """With the release held fixed, nothing that stays depends on the data."""
     study = place.fresh()
-    if study._driver.schedule == "continual":
+    if study.driver.schedule == "continual":
         return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
     watched = watch(first)
@@ -475,7 +470,7 @@ def _memory(place: Trial) -> Iterator[str]:
     before = kept_by(study)
     if before is None:
         return
-    secure, mechanism = not study.guarantee.simulated, study._driver.mechanism
+    secure, mechanism = not study.guarantee.simulated, study.mechanism
     data, copied = episodes(study, 1), before.open.copy()
     file = study.path.read_bytes()  # a row can be cut by a page, some counters of it are not
     if secure and any(row[:4].astype("<i8").tobytes() in file for row in copied):
@@ -501,7 +496,6 @@ def _memory(place: Trial) -> Iterator[str]:
 
 
 def _trace(study: Study, data: Trajectories) -> dict[str, object]:
-    """All that a `tell` leaves behind, by name."""
     with Log() as log:
         returned = tell(study, data)
     files = {f"file {name}": content for name, content in files_of(study).items()}
@@ -518,7 +512,7 @@ def _trace(study: Study, data: Trajectories) -> dict[str, object]:
 def _strays(place: Trial) -> Iterator[str]:
     """Who left the policy counts up to that step and not after it."""
     study = place.fresh()
-    if study._driver.encoded or study._driver.schedule == "continual":
+    if study.encoded or study.driver.schedule == "continual":
         return
     data = strayed(study, episodes(study, 3), study.batch_size)
     support, watched = support_of(study), watch(study)
@@ -586,7 +580,6 @@ def _named_on_disk(study: Study) -> Iterator[str]:
 
 
 def _accepted(study: Study, user: object) -> bool:
-    """Whether `tell` takes a batch with this user."""
     try:
         tell(study, episodes(study, 9), [user, *names(study)[1:]])
     except (DiscreetError, UnicodeError):
@@ -657,7 +650,7 @@ def _reads(place: Trial) -> Iterator[str]:
         for one in (study, type(study).resume(study.path)):
             getattr(one, name)
             one.ask()
-            if one._driver.encoded:
+            if one.encoded:
                 one.encoder()
         if _state_of_disk(study) != before:
             yield f"Reading a study ({name}, ask, resume) writes to the disk."

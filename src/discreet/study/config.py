@@ -27,8 +27,9 @@ OPERATOR = (
 """What a central study assumes of who runs it."""
 COPIES = (
     "without the study's key any number of copies of its file, backups and what a crash leaves "
-    "show no more than is promised; nor do the key and one copy; the key and two copies, or a copy "
-    "with the log that a crash left beside it, show the exact sums of those counted in between",
+    "show no more than is guaranteed; nor do the key and one copy; the key and two copies, or the "
+    "key and a copy with the log that a crash left beside it, show the exact sums of those counted "
+    "in between",
     "if a backup is restored and goes on, whoever is counted after it in both files is released "
     "twice, and the guarantee counts twice",
 )

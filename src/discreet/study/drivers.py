@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._types import BoolArray, IntArray, JsonObject, Plain
+from discreet._types import BoolArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
 from discreet.learners.learn import check_trust, make_batch_learner
@@ -292,7 +292,15 @@ class StreamDriver(Driver):
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
     ) -> PrivateCounts:
         if not isinstance(data, Trajectories):
-            return self._add_reports(np.asarray(data), users)
+            reports, released = np.asarray(data), self.counts
+            if self._reports is None or reports.ndim != 2 or len(reports) % users:
+                raise UnsupportedError(
+                    f"Expected the reports of {users} users, as many rows each, one below the "
+                    f"other, got an array of shape {reports.shape}."
+                )
+            for report in np.split(reports, users):
+                released = self._reports.add_report(report)
+            return released
         running, mechanism = self.running, self._mechanism
         if running is None:
             raise UnsupportedError("A stream of reports takes no episodes; encode them first.")
@@ -301,17 +309,6 @@ class StreamDriver(Driver):
             running.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
         values = running.release().astype(np.float64)
         return unflatten(values, mechanism, running.users, secure=sampler.secure)
-
-    def _add_reports(self, reports: IntArray, users: int) -> PrivateCounts:
-        released = self.counts
-        if self._reports is None or reports.ndim != 2 or len(reports) % users:
-            raise UnsupportedError(
-                f"Expected the reports of {users} users, as many rows each, one below the other, "
-                f"got an array of shape {reports.shape}."
-            )
-        for report in np.split(reports, users):
-            released = self._reports.add_report(report)
-        return released
 
     def learn(self, released: PrivateCounts) -> None:
         self.counts = released

@@ -274,8 +274,12 @@ class Store:
         where = self.path.resolve()
         open_to_us = os.access(where, os.W_OK) and os.access(where.parent, os.W_OK)
         mode = "mode=rw" if writing or open_to_us else "mode=ro&immutable=1"
-        if mode != "mode=rw":
-            _check_no_log(where)
+        log = where.with_name(f"{where.name}-wal")
+        if mode != "mode=rw" and log.exists() and log.stat().st_size:  # it would be an older state
+            raise StudyError(
+                f"{str(where)!r} has a log beside it, {log.name!r}, with changes that are not in "
+                f"the file yet, and neither can be written to; open it once where they can."
+            )
         while True:
             connection = sqlite3.connect(
                 f"{where.as_uri()}?{mode}", uri=True, isolation_level=None, timeout=0
@@ -308,7 +312,6 @@ class Store:
 
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Errors of the database as one sentence each."""
         try:
             yield
         except UnicodeDecodeError:  # what SQLite quotes of a damaged schema is no text
@@ -429,17 +432,6 @@ def check_new(path: Path) -> None:
     _check_name(path)
 
 
-def _check_no_log(path: Path) -> None:
-    """Refuse to read a file without the log that belongs to it: it would be an older state."""
-    log = path.with_name(f"{path.name}-wal")
-    with contextlib.suppress(OSError):
-        if log.stat().st_size:
-            raise StudyError(
-                f"{str(path)!r} has a log beside it, {log.name!r}, with changes that are not in "
-                f"the file yet, and neither can be written to; open it once where they can."
-            )
-
-
 def check_file(path: Path) -> None:
     """Refuse what cannot be a study, without opening it.
 
@@ -459,7 +451,6 @@ def check_file(path: Path) -> None:
 
 
 def _no_database(path: Path) -> StudyError:
-    """What a file is that SQLite does not take for a database."""
     try:
         path.open("rb").close()
     except OSError as error:

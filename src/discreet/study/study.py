@@ -135,7 +135,7 @@ class Study:
         self._secure = config["sampler"] == "secure"
         self._generators = configs.generators(config)
         self._seal = StudySeal(path, hashlib.sha256(key).hexdigest()[:12])
-        self._driver = make_driver(
+        self.driver = make_driver(
             config["learner"],
             configs.problem_of(config),
             configs.trust_of(config),
@@ -144,7 +144,7 @@ class Study:
             sampler=self._sampler(),
             seal=self._seal,
         )
-        self._estimate = StudyEstimate(self._driver.problem, self._driver.mechanism)
+        self._estimate = StudyEstimate(self.driver.problem, self.driver.mechanism)
         self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
@@ -156,9 +156,9 @@ class Study:
         where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
-        check_first_release(fresh._driver)
-        fresh._driver.ask()
-        if fresh._driver.sealed:
+        check_first_release(fresh.driver)
+        fresh.driver.ask()
+        if fresh.driver.sealed:
             fresh._seal.create()
         try:
             state = fresh._state()
@@ -203,7 +203,7 @@ class Study:
     @property
     def key_file(self) -> Path | None:
         """Where the key of what is not released yet is kept (central streams): not in backups."""
-        return self._seal.path if self._driver.sealed else None
+        return self._seal.path if self.driver.sealed else None
 
     @property
     def names(self) -> Vocabulary:
@@ -231,12 +231,12 @@ class Study:
     @property
     def problem(self) -> Problem:
         """Public facts, all that the learner knows beforehand."""
-        return self._driver.problem
+        return self.driver.problem
 
     @property
     def mechanism(self) -> BatchMechanism | ContinualMechanism:
         """The calibrated release: its mechanism, its noise and its own guarantee, without data."""
-        return self._driver.mechanism
+        return self.driver.mechanism
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
@@ -267,12 +267,12 @@ class Study:
     @property
     def episodes(self) -> int:
         """Users in all, as the study was designed."""
-        return self._driver.problem.episodes
+        return self.driver.problem.episodes
 
     @property
     def encoded(self) -> bool:
         """Whether users send reports (local, shuffle) and never episodes."""
-        return self._driver.encoded
+        return self.driver.encoded
 
     @property
     def config(self) -> JsonObject:
@@ -282,16 +282,16 @@ class Study:
     @property
     def finished(self) -> bool:
         """True when the users who are left are fewer than any release has, or it was closed."""
-        return self._tail.closed or self.episodes - self.users < self._driver.min_users
+        return self._tail.closed or self.episodes - self.users < self.driver.min_users
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to every user, spent in the one batch each takes part in."""
+        """What is guaranteed to every user, spent in the one batch each takes part in."""
         return study_guarantee(
-            self._driver.mechanism.guarantee,
+            self.driver.mechanism.guarantee,
             secure=self._secure,
             releases=self._issue["releases"],
-            stream=self._driver.schedule == "continual",
+            stream=self.driver.schedule == "continual",
         )
 
     @property
@@ -310,7 +310,7 @@ class Study:
 
         It is post-processing of releases: reading it costs no privacy.
         """
-        estimate, driver = self._estimate, self._driver
+        estimate, driver = self._estimate, self.driver
         if isinstance(driver, StreamDriver):  # each release is of all users so far
             estimate = StudyEstimate(driver.problem, driver.mechanism)
             if driver.counts.users:
@@ -376,7 +376,7 @@ class Study:
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
-        return self._driver.encoder(self._batch.users)
+        return self.driver.encoder(self._batch.users)
 
     def tell(
         self,
@@ -411,15 +411,23 @@ class Study:
         """
         batch = self._batch
         people = self._people(users, batch)
-        if token is not None or (self._driver.encoded and self._driver.schedule == "batch"):
-            self._check_token(token)
+        if token is None and self.driver.encoded and self.driver.schedule == "batch":
+            raise StudyError(
+                "Reports do not show their policy: pass the token of the batch they were made "
+                "for; nothing was counted."
+            )
+        if token not in (None, self.token):
+            raise StudyError(
+                "These reports were made for another batch or under another policy; nothing was "
+                "counted."
+            )
         left = 0
         with self._changing() as change:
             self._check_number(len(people), self._batch)  # others may have ended it meanwhile
-            check_reports_or_episodes(self._driver, data, len(people))
+            check_reports_or_episodes(self.driver, data, len(people))
             self._check_new(people, change)
-            if isinstance(data, Trajectories) and self._driver.schedule == "batch":
-                left = int((~data.followed(self._driver.support())[:, -1]).sum())
+            if isinstance(data, Trajectories) and self.driver.schedule == "batch":
+                left = int((~data.followed(self.driver.support())[:, -1]).sum())
             released = self._release(data, len(people))
             self._count(released, people, batch, change, note or {})
         if dropped_out is not None and isinstance(data, Trajectories):
@@ -444,7 +452,7 @@ class Study:
             note: public facts that the ledger's entry shall hold besides.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
-        if self._driver.schedule == "continual":
+        if self.driver.schedule == "continual":
             raise StudyError(
                 "A stream has no batch to open again: a report counts whenever it comes; ask() for "
                 "the next user."
@@ -454,7 +462,7 @@ class Study:
                 "Under local trust nobody stands between a device and the operator: a report that "
                 "was sent has been seen; say returning='seen', or 'nobody' and ask new users."
             )
-        if returning == "seen" and self._driver.fixed:
+        if returning == "seen" and self.driver.fixed:
             raise StudyError(
                 f"Under shuffle a report hides among all {self.batch_size} of its batch: a part of "
                 f"them that was seen had too little noise, and no second report makes up for it; "
@@ -464,7 +472,7 @@ class Study:
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)
-        min_users = self._driver.min_users
+        min_users = self.driver.min_users
         if not min_users <= wanted <= asked:
             raise StudyError(f"This batch takes {min_users} to {asked} users, got users={wanted}.")
         with self._changing() as change:
@@ -503,7 +511,13 @@ class Study:
         """A transaction; whatever fails in it, the file and this object stay as they were."""
         try:
             with self._store.changing(self._tail) as change:
-                self._meet_others(change)
+                # A stream takes its users whatever others told; a batch was for one policy only.
+                if change.moved and self.driver.schedule == "batch":
+                    raise StudyError(
+                        f"{str(self.path)!r} was changed by another process; refresh() it and "
+                        f"ask() again. Nothing was counted."
+                    )
+                self._catch_up(change)
                 yield change
         except BaseException as error:
             self._restore(self._saved)
@@ -512,15 +526,6 @@ class Study:
             raise
         self._tail, self._saved = change.tail, change.state
         self._participants.add(change.users)
-
-    def _meet_others(self, change: Change) -> None:
-        """A stream takes its users whatever others told; a batch was for one policy only."""
-        if change.moved and self._driver.schedule == "batch":
-            raise StudyError(
-                f"{str(self.path)!r} was changed by another process; refresh() it and ask() again. "
-                f"Nothing was counted."
-            )
-        self._catch_up(change)
 
     def _count(
         self,
@@ -539,11 +544,11 @@ class Study:
         }
         if note:
             facts["note"] = dict(note)
-        self._driver.learn(released)
-        if self._driver.schedule == "batch":
+        self.driver.learn(released)
+        if self.driver.schedule == "batch":
             self._estimate.add(released, batch.policy)
         if self.users + len(people) < self.episodes:
-            self._driver.ask()
+            self.driver.ask()
         self._issue = {**self._issue, "number": 0, "users": 0}
         self._write("batch", facts, change, b"".join(people))
 
@@ -554,8 +559,7 @@ class Study:
         change.append(Event(kind, said, self._state(), users))
 
     def _state(self) -> dict[str, Plain]:
-        """All that the study knows, as plain values."""
-        driver = self._driver.state()  # may draw: before the generators are written down
+        driver = self.driver.state()  # may draw: before the generators are written down
         generators: Any = {k: v.bit_generator.state for k, v in self._generators.items()}
         return {
             "driver": driver,
@@ -568,20 +572,19 @@ class Study:
         self._saved = dict(state)
         for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
-        self._driver.restore(state["driver"])
+        self.driver.restore(state["driver"])
         self._estimate.restore(state["estimate"])
         self._issue = dict(state["issue"])
 
     @property
     def _learner_batch(self) -> Batch:
-        """What the learner asks for."""
         if self.finished:
             how = how_it_ended(self.users, self.episodes, closed=self._tail.closed)
             raise StudyError(
                 f"This study {how}; there is nothing more to ask or to tell, its policy and value "
                 f"can be read."
             )
-        return self._driver.ask()
+        return self.driver.ask()
 
     @property
     def _batch(self) -> Batch:
@@ -590,7 +593,6 @@ class Study:
         return Batch(batch.policy, self._issue["users"] or batch.users)
 
     def _people(self, users: Sequence[str | int], batch: Batch) -> dict[bytes, str]:
-        """Digest -> name of the users of a batch."""
         if isinstance(users, str | bytes) or not hasattr(users, "__len__"):
             raise StudyError(
                 f"Expected a list of users' names, got {type(users).__name__}; nothing was counted."
@@ -600,8 +602,8 @@ class Study:
 
     def _check_number(self, users: int, batch: Batch) -> None:
         left = self.episodes - self.users
-        most = left if self._driver.schedule == "continual" else batch.users
-        if self._driver.fixed and users != most:
+        most = left if self.driver.schedule == "continual" else batch.users
+        if self.driver.fixed and users != most:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
                 f"exactly {most}, so reissue(users={users}), `study reissue --users {users}`, and "
@@ -614,7 +616,6 @@ class Study:
             )
 
     def _check_new(self, people: Mapping[bytes, str], change: Change) -> None:
-        """Refuse who has taken part before."""
         digests = b"".join(people)
         places = self._participants.matches(digests)
         if places:
@@ -622,21 +623,9 @@ class Study:
             for digest in sorted(change.holds({ordered[place] for place in places})):
                 raise seen_before(people[digest])
 
-    def _check_token(self, token: str | None) -> None:
-        if token is None:
-            raise StudyError(
-                "Reports do not show their policy: pass the token of the batch they were made "
-                "for; nothing was counted."
-            )
-        if token != self.token:
-            raise StudyError(
-                "These reports were made for another batch or under another policy; nothing was "
-                "counted."
-            )
-
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
         rounding = self._generators["rounding"]
-        return self._driver.release(data, users, sampler=self._sampler(), rounding=rounding)
+        return self.driver.release(data, users, sampler=self._sampler(), rounding=rounding)
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])

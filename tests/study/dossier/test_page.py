@@ -71,7 +71,7 @@ def test_it_is_one_page_that_needs_nothing_else(page):
 
 def test_the_first_minute_comes_first(page):
     cards = [page.index(f"<h2>{name}</h2>") for name in (
-        "Who is trusted", "What is promised", "What is not protected")]  # fmt: skip
+        "Who is trusted", "What is guaranteed", "What is not protected")]  # fmt: skip
     assert cards == sorted(cards)
     assert cards[-1] < page.index("<h2>1. ")
     assert [int(n) for n in re.findall(r"<h2>(\d+)\. ", page)] == list(range(1, 12))
@@ -112,7 +112,7 @@ def test_reading_changes_nothing_and_the_page_is_whole(tmp_path):
     (tmp_path / "page.html").unlink()
     assert everything_in(tmp_path) == before
     assert steps[0] == "the file"
-    assert "Nothing is promised: there is nothing to audit." in page
+    assert "Nothing is guaranteed: there is nothing to audit." in page
     assert REHEARSED not in page.replace(f"<td>{REHEARSED}</td>", "")  # no promise, no rehearsal
 
 

@@ -120,7 +120,7 @@ def _proof(mechanism: Mechanism, users: int | None, progress: Progress) -> Proof
 
 
 def examined(mechanism: Mechanism, trust: str, progress: Progress) -> Examined:
-    """The audit of a mechanism that promises something, run now.
+    """The audit of a mechanism that guarantees something, run now.
 
     Args:
         mechanism: the study's.
@@ -164,16 +164,11 @@ def _attack(mechanism: Mechanism) -> float:
     constant = ~varying & (seen[0][0] != seen[1][0])
     if constant.any():
         return math.inf
-    first, second = (_telling(part[:, varying], seen, varying) for part in seen)
-    return epsilon_low(first, second, mechanism.guarantee.delta)
-
-
-def _telling(part: FloatArray, seen: list[FloatArray], varying: np.ndarray) -> FloatArray:
-    """The outputs whose means differ most on the first half: a test on few is sharper."""
-    half = _RUNS // 2
-    one, two = (each[:half, varying] for each in seen)
+    # The outputs whose means differ most on the first half: a test on few is sharper.
+    one, two = (part[: _RUNS // 2, varying] for part in seen)
     gap = np.abs(one.mean(axis=0) - two.mean(axis=0)) / (one.std(axis=0) + two.std(axis=0) + 1e-9)
-    return part[:, np.argsort(-gap)[:40]]
+    first, second = (part[:, varying][:, np.argsort(-gap)[:40]] for part in seen)
+    return epsilon_low(first, second, mechanism.guarantee.delta)
 
 
 def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
@@ -241,15 +236,6 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
             yield f"noise on a counter of {name}", deviation
 
 
-def _moves(moves: object) -> str:
-    """Counters by how far, in words."""
-    if not isinstance(moves, list) or not all(isinstance(m, dict) for m in moves):
-        return _plain(moves)
-    if any(set(move) != {"shift", "times"} for move in moves):
-        return _plain(moves)
-    return ", ".join(f"{move['times']} counters by {move['shift']}" for move in moves)
-
-
 def _plain(value: object) -> str:
     text = json.dumps(value) if isinstance(value, list | dict) else str(value)
     if len(text) > 160:
@@ -258,3 +244,11 @@ def _plain(value: object) -> str:
     if top.isdigit() and bottom.isdigit():
         return f"{text} ≈ {int(top) / int(bottom):.6g}"
     return text
+
+
+def _moves(moves: object) -> str:
+    if not isinstance(moves, list) or not all(isinstance(m, dict) for m in moves):
+        return _plain(moves)
+    if any(set(move) != {"shift", "times"} for move in moves):
+        return _plain(moves)
+    return ", ".join(f"{move['times']} counters by {move['shift']}" for move in moves)

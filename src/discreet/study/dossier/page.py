@@ -46,7 +46,7 @@ class Material(NamedTuple):
         study: only read.
         entries: its ledger.
         proofs: certificates.
-        audit: None where nothing is promised.
+        audit: None where nothing is guaranteed.
         made: the moment, as text.
         sources: digest of the software that made the page.
     """
