@@ -55,7 +55,7 @@ def test_what_is_refused_leaves_no_folder(discreet, small, tmp_path):
     where = tmp_path / "service"
     words = (*small, "--min-users", "100000")
     code, _, err = discreet("service", "init", str(where), *words)
-    assert code == 2 and "fewer than min_users" in err
+    assert code == 2 and "Expected episodes >= 100000" in err
     assert not where.exists()
     assert discreet("service", "init", str(where), *small)[0] == 0
 
@@ -151,7 +151,7 @@ def test_a_charter_proves_its_promise(discreet, folder):
 def test_a_ledger_alone_is_not_enough(discreet, folder):
     words = (str(folder / "charter.json"), "--study", str(folder / "analyser" / "study.db"))
     code, _, err = discreet("service", "verify", *words)
-    assert code == 2 and "give --manifests too" in err
+    assert code == 2 and "give --manifests or --url" in err
 
 
 def test_a_small_demonstration_with_kills(tmp_path):

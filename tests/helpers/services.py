@@ -182,7 +182,15 @@ def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
 @contextlib.contextmanager
 def serving(shuffler, *, keep_alive=30, sockets=None, **options):
     """The shuffler on a loopback port, idle connections kept for some seconds; its address."""
-    server = make_server(make_app(shuffler, **options), "127.0.0.1", 0)
+    app = make_app(shuffler, **options)
+    with serving_app(app, keep_alive=keep_alive, sockets=sockets) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving_app(app, *, keep_alive=30, sockets=None):
+    """An application on a loopback port."""
+    server = make_server(app, "127.0.0.1", 0)
     server.config.timeout_keep_alive = keep_alive
     thread = threading.Thread(target=server.run, args=(sockets,))
     thread.start()

@@ -1,8 +1,9 @@
-"""P21 to P23 and P27 to P29: what was lost, clocks, rubbish, witnesses and new keys."""
+"""P21 to P23 and P27 to P30: what was lost, clocks, rubbish, witnesses, new keys, many studies."""
 
 import contextlib
 import dataclasses
 import hashlib
+import json
 import re
 import shutil
 import sqlite3
@@ -29,6 +30,8 @@ from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.shuffler import server
+from discreet.service.shuffler.shuffler import Shuffler
+from discreet.service.shuffler.web import Studies
 from discreet.study.ledger import canonical
 from helpers.clocks import ManualClock
 from helpers.service_analysers import counted_cells, running_study, send_users
@@ -45,6 +48,7 @@ from helpers.services import (
     new_store,
     rng,
     serving,
+    serving_app,
     study_arguments,
     submissions,
 )
@@ -520,3 +524,44 @@ def test_p29_a_signing_key_is_rotated_once_at_a_time(tmp_path):
     assert stat.S_IMODE((tmp_path / "signing.key.old").stat().st_mode) == 0o600
     with pytest.raises(InvalidInputError, match="the last rotation is under way"):
         setup.rotate_signing_key(config)
+
+
+def test_p30_several_studies_share_a_server_and_nothing_else(tmp_path):
+    """Tickets, tokens, batches and manifests of one are unknown to the other; both are listed."""
+    other, passes, theirs = charter(purpose="another"), ticket.make(3), ticket.make(3)
+    one = make_test_shuffler(tmp_path / "one.db", OF, passes)
+    two = Shuffler(
+        other,
+        lambda: new_store(tmp_path / "two.db", other, theirs),
+        token_digests=[hashlib.sha256(b"theirs").digest()],
+        clock=ManualClock(NOW),
+    )
+    with serving_app(Studies([(one, b""), (two, b"")])) as url:
+        paths = [f"/studies/{of.id.hex()}" for of in (OF, other)]
+        first, second = Client(url + paths[0], TOKEN), Client(url + paths[1], "theirs")
+        with Client(url, TOKEN) as root, first, second:
+            assert [entry["path"] for entry in root.studies()] == paths
+            assert first.charter() == root.charter() == OF.data and second.charter() == other.data
+            mine, yours = announced(OF), announced(other)
+            first.announce(0, mine.signed)
+            assert code(second.manifest) == "noOpenBatch"
+            with Client(url + paths[1], TOKEN) as stranger:
+                assert code(stranger.announce, 0, yours.signed) == "unauthorised"
+            assert code(second.announce, 0, mine.signed) == "badManifest"
+            second.announce(0, yours.signed)
+            first.send(fake_report(mine, passes[0]))
+            assert code(second.send, fake_report(yours, passes[1])) == "unknownTicket"
+            assert code(second.send, fake_report(mine, theirs[0])) == "policyOutdated"
+            second.send(fake_report(yours, theirs[0]))
+            assert first.metrics()["received"] == second.metrics()["received"] == 1
+        shown = CliRunner().invoke(make_app(), ["service", "status", "--url", url, "--json"])
+        assert [entry["purpose"] for entry in json.loads(shown.output)["studies"]] == [
+            "a test",
+            "another",
+        ]
+
+
+def test_p30_a_study_stands_once_in_a_process(tmp_path):
+    shufflers = [make_test_shuffler(tmp_path / name, OF) for name in ("a.db", "b.db")]
+    with pytest.raises(InvalidInputError, match="stands twice"):
+        server.check_studies(shufflers)

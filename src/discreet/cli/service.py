@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("cryptography", "starlette", "uvicorn", "httpx", "prometheus_client", "jinja2")
 """What the extra `service` brings."""
+_LISTED = ("batches_done", "received", "tickets_spent")
+"""What is said of each of several studies."""
 _URL = "http://127.0.0.1:8700"
 ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file.")]
 Rehearsal = Annotated[
@@ -425,12 +427,23 @@ def status(
 
     with Client(url, ca_file=ca_file) as client:
         charter, totals = Charter.from_bytes(client.charter()), client.metrics()
+        studies: list[dict[str, Any]] = [{**one, "totals": totals} for one in client.studies()]
+        for one in studies[1:]:
+            with Client(url.rstrip("/") + one["path"], ca_file=ca_file) as other:
+                one["totals"] = other.metrics()
     if json:
-        echo_json(_said(charter) | {"totals": totals})
+        echo_json(_said(charter) | {"totals": totals, "studies": studies})
         return
     _show_charter(charter)
     rows = [[name.replace("_", " "), f"{value:,}"] for name, value in totals.items()]
     print_table("Totals", ["what", "number"], rows, right=[1])
+    if len(studies) > 1:
+        listed = [
+            [one["study"][:16], one["purpose"], *(f"{one['totals'][k]:,}" for k in _LISTED)]
+            for one in studies
+        ]
+        words = [name.replace("_", " ") for name in _LISTED]
+        print_table("All studies of this shuffler", ["study", "purpose", *words], listed)
 
 
 @app.command("verify")

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import httpx
 
@@ -63,6 +63,11 @@ class Client:
     def charter(self) -> bytes:
         """The charter's bytes; compare their hash with the study's name."""
         return self._ask("GET", "/v1/charter")
+
+    def studies(self) -> list[dict[str, str]]:
+        """All studies of the server: name, purpose and path."""
+        listed: Any = canonical.from_bytes(self._ask("GET", "/v1/studies"), "list of studies")
+        return list(listed["studies"])
 
     def manifest(self) -> bytes:
         return self._ask("GET", "/v1/manifest")

@@ -90,6 +90,7 @@ class ShufflerConfig(Config):
     digests: str
     analyser_token_sha256: str
     store: str = "shuffler.db"
+    studies: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8700
     private: str = ""

@@ -22,14 +22,14 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service.configs import At, ShufflerConfig, addresses, listen, nothing_happens
 from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.state import Store, open_store
-from discreet.service.shuffler.web import make_app
+from discreet.service.shuffler.web import Studies
 
 log = logging.getLogger("discreet.service.shuffler")
 HEADER_SECONDS = 10.0
@@ -203,12 +203,30 @@ def serve(
     with contextlib.ExitStack() as stack:
         places = [(config.host, config.port), *addresses(config.private)]
         listeners = [stack.enter_context(listen(host, port)) for host, port in places]
-        shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
-        app = make_app(shuffler, world=config.model)
+        files = [config, *(ShufflerConfig.read(config.path(name)) for name in config.studies)]
+        shufflers = [make_shuffler(one, rehearsal=rehearsal, at=at) for one in files]
+        check_studies(shufflers)
+        app = Studies([(one, file.model) for one, file in zip(shufflers, files, strict=True)])
         where = " and ".join("http://{}:{}".format(*one.getsockname()[:2]) for one in listeners)
-        log.info("the shuffler of study %s listens on %s", shuffler.charter.id.hex(), where)
-        signal.signal(signal.SIGHUP, lambda *_: reload(shuffler, config))
+        names = ", ".join(one.charter.id.hex() for one in shufflers)
+        log.info("the shuffler of study %s listens on %s", names, where)
+
+        def on_hangup(*_: object) -> None:
+            for one, file in zip(shufflers, files, strict=True):
+                reload(one, file)
+
+        signal.signal(signal.SIGHUP, on_hangup)
         make_server(app, config.host, config.port).run(listeners)
+
+
+def check_studies(shufflers: Sequence[Shuffler]) -> None:
+    """Refuse one study twice: of its two stores each would know a part of who was counted."""
+    names = [one.charter.id.hex() for one in shufflers]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(
+                f"The study {name[:16]}... stands twice in studies = [...]; name each file once."
+            )
 
 
 def reload(shuffler: Shuffler, config: ShufflerConfig) -> None:

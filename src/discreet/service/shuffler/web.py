@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -162,6 +162,7 @@ OPERATIONS = (
         _BATCH,
         analyser=True,
     ),
+    Operation("studies", "/v1/studies", "GET", "All studies of this server.", _JSON),
     Operation("alive", "/livez", "GET", "Whether the server answers.", _JSON),
     Operation(
         "ready",
@@ -176,35 +177,66 @@ OPERATIONS = (
 )
 
 
-def make_app(shuffler: Shuffler, *, body_seconds: float = SECONDS, world: bytes = b"") -> ASGIApp:
+class Studies:
+    """Several studies at one address: each at ``/studies/NAME``, the first at ``/`` too.
+
+    They share the process and nothing else: charter, tickets, token and store are each study's own.
+
+    Args:
+        studies: shufflers, each with the world of its page.
+    """
+
+    def __init__(self, studies: Sequence[tuple[Shuffler, bytes]]) -> None:
+        (first, world), *rest = studies
+        self._first = make_app(first, *(one for one, _ in rest), world=world)
+        self._apps = {one.charter.id.hex(): make_app(one, world=world) for one, world in rest}
+        self._apps[first.charter.id.hex()] = self._first
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parts = scope.get("path", "").split("/", 3)
+        if parts[:2] == ["", "studies"] and len(parts) == 4 and parts[2] in self._apps:
+            own = {**scope, "path": f"/{parts[3]}", "raw_path": f"/{parts[3]}".encode()}
+            await self._apps[parts[2]](own, receive, send)
+        else:
+            await self._first(scope, receive, send)
+
+
+def make_app(
+    shuffler: Shuffler, *others: Shuffler, body_seconds: float = SECONDS, world: bytes = b""
+) -> ASGIApp:
     """The application of one shuffler.
 
     Args:
         shuffler: the role.
+        others: whose lives begin and end with this one's, and whose health it tells.
         body_seconds: in which a body must have arrived.
         world: JSON of a public model that people can play at the page; empty: they type outcomes.
     """
-    endpoints = _Endpoints(shuffler, body_seconds, world)
+    endpoints = _Endpoints(shuffler, others, body_seconds, world)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        async with shuffler.life():
+        async with contextlib.AsyncExitStack() as stack:
+            for one in (shuffler, *others):
+                await stack.enter_async_context(one.life())
             yield
 
-    others = Starlette(
+    framework = Starlette(
         lifespan=life,
         routes=[
             Route(one.path, endpoints.answering(one), methods=[one.method]) for one in OPERATIONS
         ],
         exception_handlers={HTTPException: _of_framework, Exception: _of_accident},
     )
-    others.router.redirect_slashes = False  # it would send people wherever the Host header says
-    return Express(others, shuffler, body_seconds)
+    framework.router.redirect_slashes = False  # it would send people wherever the Host header says
+    return Express(framework, shuffler, body_seconds)
 
 
 class _Endpoints:
-    def __init__(self, shuffler: Shuffler, body_seconds: float, world: bytes) -> None:
-        self._shuffler, self._seconds = shuffler, body_seconds
+    def __init__(
+        self, shuffler: Shuffler, others: Sequence[Shuffler], body_seconds: float, world: bytes
+    ) -> None:
+        self._shuffler, self._all, self._seconds = shuffler, [shuffler, *others], body_seconds
         own = resources.files("discreet.service.shuffler") / "page"
         self._files = {name: own.joinpath(name).read_bytes() for name in FILES}
         device = resources.files("discreet.device") / "web" / "device.js"
@@ -231,6 +263,17 @@ class _Endpoints:
 
     async def charter(self, _: Request) -> Response:
         return Response(self._shuffler.charter.data, media_type="application/json")
+
+    async def studies(self, _: Request) -> Response:
+        found = [
+            {
+                "study": one.charter.id.hex(),
+                "purpose": one.charter.purpose,
+                "path": f"/studies/{one.charter.id.hex()}",
+            }
+            for one in self._all
+        ]
+        return Response(canonical.to_bytes({"studies": found}), media_type="application/json")
 
     async def manifest(self, _: Request) -> Response:
         return Response(await self._shuffler.manifest(), media_type=BYTES)
@@ -270,7 +313,7 @@ class _Endpoints:
         return Response(canonical.to_bytes({"ok": True}), media_type="application/json")
 
     async def ready(self, _: Request) -> Response:
-        checks = self._shuffler.checks()
+        checks = [check for one in self._all for check in one.checks()]
         status = 200 if health.ready(checks) else 503
         return Response(health.to_json(checks), status, media_type="application/json")
 

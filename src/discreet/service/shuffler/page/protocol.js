@@ -21,10 +21,13 @@ export class Refused extends Error {
   }
 }
 
+/** Where the study is: at the root, or one of several at /studies/NAME. */
+const base = globalThis.location?.pathname.match(/^\/studies\/[0-9a-f]+/)?.[0] ?? "";
+
 async function ask(path, options = {}) {
   let answer;
   try {
-    answer = await fetch(path, { cache: "no-store", ...options });
+    answer = await fetch(base + path, { cache: "no-store", ...options });
   } catch {
     throw new Refused("unreachable", "The shuffler did not answer; nobody knows what arrived.");
   }
