@@ -5,8 +5,8 @@ release has the weight n/(n + variance of one counter), so that a small one adds
 Counts are used as they were released, not projected: estimates are then without bias, and what
 noise and chance make of them has a known variance (`learners.estimate`).
 
-**Recommend or defer.** The action that the learner prefers (`BatchLearner.greedy`; without one,
-that of the estimate) is recommended where its value exceeds that of the default, the first
+**Recommend or defer.** The action that the learner prefers (`BatchLearner.greedy`; without one, the
+best of the estimate) is recommended where its value exceeds that of the default, the first
 action (what is done today), by more than two standard errors. Elsewhere the study *defers*: the
 default stays. The difference is Q(a) - Q(default), both followed by the policy that is recommended
 from there on, and its variance is that of both rows (sampling and noise), and
@@ -125,10 +125,10 @@ class StudyEstimate:
         known are worth 0 in the estimate and up to all remaining rewards in the upper end.
 
         Args:
-            preferred: what the learner would play; the greedy policy of the estimate by default.
+            preferred: what the learner would play; by default the best other action, each worth a
+                standard error less than it seems.
         """
         horizon, states = self._problem.shape.horizon, len(self._problem.start)
-        actions = (self._greedy() if preferred is None else preferred).actions
         chosen, alternative = np.zeros((2, horizon, states), np.int64)
         difference, error = np.zeros((2, horizon, states))
         ahead, spread, every = np.zeros(states), np.zeros(states), np.arange(states)
@@ -147,9 +147,10 @@ class StudyEstimate:
             errors = np.sqrt(variances + variances[:, :1] + apart)
             others = np.maximum(gaps - errors, -1e300)
             others[:, 0] = -np.inf
-            alternative[h] = np.where(actions[h] > 0, actions[h], others.argmax(axis=1))
+            best = others.argmax(axis=1) if preferred is None else preferred.actions[h]
+            alternative[h] = np.where(best > 0, best, others.argmax(axis=1))
             difference[h], error[h] = gaps[every, alternative[h]], errors[every, alternative[h]]
-            sure = (actions[h] == alternative[h]) & (difference[h] > SURE * error[h])
+            sure = (best > 0) & (difference[h] > SURE * error[h])
             chosen[h] = np.where(sure, alternative[h], 0)
             variance = variances[every, chosen[h]]
             known = np.isfinite(variance)
@@ -163,21 +164,6 @@ class StudyEstimate:
     def _values(self, h: int, ahead: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = self._sums.layer(h)
         return action_values(rows, ahead, centre=self._centre, deviations=SURE, signed=True)
-
-    def _greedy(self) -> DeterministicPolicy:
-        """Backward induction over what is known; an action is worth a standard error less.
-
-        So the better known of two that look alike is taken; where nothing is known, the first.
-        """
-        states, horizon = len(self._problem.start), self._problem.shape.horizon
-        actions, ahead = np.zeros((horizon, states), np.int64), np.zeros(states)
-        for h in reversed(range(horizon)):
-            rows = self._sums.layer(h)
-            values, variances = action_values(rows, ahead, centre=self._centre, deviations=SURE)
-            actions[h] = np.argmax(values - np.sqrt(variances), axis=1)
-            best = (np.arange(states), actions[h])
-            ahead = np.where(np.isfinite(variances[best]), values[best], 0.0)
-        return DeterministicPolicy(actions)
 
     def _worth(self, policy: DeterministicPolicy) -> Estimate:
         horizon, states = policy.actions.shape
