@@ -176,6 +176,7 @@ def ask(
 ) -> None:
     """What the next users are asked to do; the same until they have been told."""
     from discreet._files import write_text
+    from discreet.privacy.mechanisms.registry import mechanisms
     from discreet.study.files import how, request_rows
 
     study = _opened(file, head, to_read=True)
@@ -220,23 +221,16 @@ def ask(
     say(f"How: {how(asked)}.")
     if encoder is not None:
         say(f"Encoder for their devices: {encoder}")
-        _say_who_runs(study)
+        spec = study.mechanism.spec
+        if not spec.on_devices:
+            every = mechanisms(spec.trust, spec.schedule).values()
+            able = " or ".join(f'"{one.name}"' for one in every if one.on_devices)
+            say(
+                f"This mechanism needs the whole library where people are. For phones and pages "
+                f"choose mechanism = {able} in [trust]."
+            )
     if study.encoded:
         say(f"Token, to be told with the reports: {study.token}")
-
-
-def _say_who_runs(study: "Study") -> None:
-    """Not every mechanism has code for phones."""
-    from discreet.privacy.mechanisms.registry import mechanisms
-
-    spec = study.mechanism.spec
-    if not spec.on_devices:
-        known = mechanisms(spec.trust, spec.schedule).values()
-        able = " or ".join(f'"{one.name}"' for one in known if one.on_devices)
-        say(
-            f"This mechanism needs the whole library where people are. For phones and pages choose "
-            f"mechanism = {able} in [trust]."
-        )
 
 
 @app.command()

@@ -104,6 +104,9 @@ def make_config(
         raise InvalidInputError(f"Expected the name of a learner, got learner={learner!r}.")
     given = {kind: _plain_names(value) for kind, value in names.items()}
     vocabulary = _vocabulary(given)
+    form = None if table is None else TableFormat.from_dict(table)
+    if form is not None:
+        form.layout(vocabulary)  # checked now, with the names, and not at the first table
     return {
         "learner": learner,
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
@@ -114,7 +117,7 @@ def make_config(
         "sampler": sampler,
         "seed": secrets.randbits(63) if seed is None else int(seed),
         "settings": _plain_settings(settings),
-        **({} if table is None else {"table": _plain_table(table, vocabulary)}),
+        **({} if form is None else {"table": _plain_settings(form.to_dict())}),
     }
 
 
@@ -195,13 +198,6 @@ def start_numbers(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> 
     if not found:
         raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
     return found
-
-
-def _plain_table(table: JsonObject, vocabulary: Vocabulary) -> dict[str, Plain]:
-    """Checked now, with the names, and not at the first table."""
-    form = TableFormat.from_dict(table)
-    form.layout(vocabulary)
-    return _plain_settings(form.to_dict())
 
 
 def _plain_settings(settings: Mapping[str, object]) -> dict[str, Plain]:
