@@ -81,7 +81,7 @@ CASES = {
     "an epsilon beside no privacy": (
         _nothing,
         (*START, "--trust", "none", "--epsilon", "1"),
-        "which promises nothing",
+        "which guarantees nothing",
     ),
     "a fractional number of states": (_nothing, (*START, "--states", "2.5"), "as a number or as"),
     "a huge number of states": (_nothing, (*START, "--states", "9" * 30), "1 to 1000000 states"),

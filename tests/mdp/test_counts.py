@@ -1,4 +1,4 @@
-"""Counts as rows: the same numbers as dense arrays, in memory for the played rows only."""
+"""Counts as rows: the same numbers as dense arrays, in memory for the rows of the support only."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Experiments: specifications, the runner, engines, results, plots, the report."""
+"""Experiments: specifications, the runner, results, plots, the report."""
 
 from discreet._lazy import attach as _attach
 

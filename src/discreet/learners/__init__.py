@@ -1,7 +1,8 @@
-"""The learning: the framework, and a folder for each family of learners.
+"""Learners, one file each, and what they share.
 
-`base` says what a learner is, `settings` what may be set, `registry` who is on the roster; `learn`
-runs one and `check` tests it against the rules; `regret` and `result` are what a run leaves.
+`base` says what a learner is, `settings` what may be set, `registry` which ones there are; `learn`
+runs one, `check` tests it against the rules, `result` is what a run leaves; `estimate` and
+`pooling` are what released counts say of the model.
 """
 
 from discreet._lazy import attach as _attach

@@ -1,4 +1,4 @@
-"""Privacy: guarantees, noise, calibration, releases, post-processing, audit."""
+"""Privacy: guarantees, trust models, mechanisms, accounting, certificates, audit, projection."""
 
 from discreet._lazy import attach as _attach
 

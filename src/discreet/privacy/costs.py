@@ -46,7 +46,7 @@ class CalibrationReport:
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
         derived: statistics that are not released for themselves: another measurement of the others.
-        noise_cells: shuffle by histograms only: lambda, and per kind of class its cells, the noise
+        noise_cells: shuffle by histograms only: lambda, and per kind of group its cells, the noise
             cells of each user and the probability that one is not dummy.
         parties: shuffle by histograms only: what each party sees, and both together.
         run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.

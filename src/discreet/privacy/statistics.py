@@ -278,7 +278,7 @@ def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) ->
 
 
 def flatten_rows(counts: Counts, statistics: tuple[str, ...]) -> IntArray:
-    """As `flatten`, of the rows that are kept: all played counters and no others."""
+    """As `flatten`, of the rows that are kept: all counters of the support and no others."""
     return np.concatenate([getattr(counts, f"row_{name}").ravel() for name in statistics])
 
 

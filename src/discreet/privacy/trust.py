@@ -303,7 +303,7 @@ def make_trust(name: str, **options: object) -> TrustModel:
     for option, value in options.items():
         if not known:
             raise InvalidInputError(
-                f"Expected no options for trust model {name!r}, which promises nothing, got "
+                f"Expected no options for trust model {name!r}, which guarantees nothing, got "
                 f"{option}={value!r}; leave it out, or choose central, local or shuffle."
             )
         if option not in known:

@@ -9,7 +9,7 @@ from discreet.errors import InvalidInputError
 from discreet.learners.elimination.active_set import optimal_values
 from discreet.learners.elimination.explorers import (
     CountPool,
-    SecondLook,
+    MeasuredVisits,
     absorbing_model,
     absorption_optimism,
     bernstein_widths,
@@ -80,7 +80,7 @@ def test_the_widest_noise_is_that_of_any_statistic():
     assert (pool.widest == 4.0).all()
     pool.reward_variance[0] = 9.0
     assert (pool.widest[0] == 9.0).all()
-    pool.second = SecondLook(np.zeros(SHAPE.visits), np.full(SHAPE.visits, 16.0))
+    pool.measured = MeasuredVisits(np.zeros(SHAPE.visits), np.full(SHAPE.visits, 16.0))
     assert (pool.widest == 16.0).all()
 
 

@@ -10,8 +10,8 @@ from discreet import Shuffle
 from discreet.learners.base import Problem
 from discreet.learners.elimination.explorers import (
     CountPool,
+    MeasuredVisits,
     PaperElimination,
-    SecondLook,
     _one_step,
     _steps,
 )
@@ -257,7 +257,7 @@ def test_sums_of_transitions_would_underestimate_visits():
     sums = made.processed(pool).transitions.sum(axis=-1)
     assert (sums < 2400).any()
     visits = 2400 + rng.normal(0.0, 10.0, pool.rewards.shape)
-    pool.second = SecondLook(visits, np.full(pool.rewards.shape, 100.0))
+    pool.measured = MeasuredVisits(visits, np.full(pool.rewards.shape, 100.0))
     assert (made.processed(pool).transitions.sum(axis=-1) >= 2400).all()
 
 
@@ -268,7 +268,7 @@ def test_sums_are_held_against_the_released_visits_alone():
     pool.transition_variance[:] = pool.reward_variance[:] = 1e-6
     pool.transitions += 100.0
     noise = np.full(pool.rewards.shape, 1e-6)
-    pool.second = SecondLook(np.full(pool.rewards.shape, 900.0), noise)
+    pool.measured = MeasuredVisits(np.full(pool.rewards.shape, 900.0), noise)
     sums = made.processed(pool).transitions.sum(axis=-1)
     assert sums == pytest.approx(900.0, abs=made.error(pool))
 

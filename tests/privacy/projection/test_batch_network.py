@@ -242,7 +242,7 @@ def test_a_single_step_needs_a_look_at_its_visits():
 def test_bad_looks():
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
     measurements = batch.measurements(visits=True, dropped_out=False, last=True)
-    with pytest.raises(InvalidInputError, match="played rows"):
+    with pytest.raises(InvalidInputError, match="rows of the support"):
         batch.project(measurements._replace(visits=measurements.visits[0, 0]))
     with pytest.raises(InvalidInputError, match="visit_variance"):
         batch.project(measurements._replace(visit_variance=0.0))

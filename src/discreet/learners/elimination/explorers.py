@@ -51,7 +51,7 @@ from discreet.privacy.projection.valid_counts import valid_counts
 from discreet.privacy.statistics import PrivateCounts
 
 
-class SecondLook(NamedTuple):
+class MeasuredVisits(NamedTuple):
     """Visits ``[H, X, A]`` that were counted besides the transitions, and their noise variance."""
 
     visits: FloatArray
@@ -68,7 +68,7 @@ class CountPool:
         transition_variance: ``[H, X, A]``, noise variance of one pooled transition counter.
         reward_variance: ``[H, X, A]``, noise variance of one pooled reward counter.
         users: how many users they come from.
-        second: visits that were counted besides, or None.
+        measured: visits that were counted besides, or None.
         centre: 1/2 for centred rewards, else 0.
     """
 
@@ -77,7 +77,7 @@ class CountPool:
     transition_variance: FloatArray
     reward_variance: FloatArray
     users: int
-    second: SecondLook | None = None
+    measured: MeasuredVisits | None = None
     centre: float = 0.0
 
     @classmethod
@@ -110,7 +110,7 @@ class CountPool:
             spread,
             variance["rewards"] * noisy,
             counts.users,
-            None if visits is None else SecondLook(visits, variance["visits"] * noisy),
+            None if visits is None else MeasuredVisits(visits, variance["visits"] * noisy),
             0.5 if counts.centred else 0.0,
         )
 
@@ -122,30 +122,30 @@ class CountPool:
         self.reward_variance += weight**2 * other.reward_variance
         self.users += other.users
         self.centre = other.centre  # one mechanism releases all batches in one form
-        if other.second is not None:
+        if other.measured is not None:
             zero = np.zeros_like(self.rewards)
-            visits, variance = self.second or (zero, zero)
-            more, noise = other.second
-            self.second = SecondLook(visits + weight * more, variance + weight**2 * noise)
+            visits, variance = self.measured or (zero, zero)
+            more, noise = other.measured
+            self.measured = MeasuredVisits(visits + weight * more, variance + weight**2 * noise)
 
     @property
     def widest(self) -> FloatArray:
         """``[H, X, A]``: the largest noise variance of a counter of any statistic."""
         own = np.maximum(self.transition_variance, self.reward_variance)
-        return own if self.second is None else np.maximum(own, self.second.variance)
+        return own if self.measured is None else np.maximum(own, self.measured.variance)
 
     def visit_sums(self) -> FloatArray:
-        """``[H, X, A]``: all looks at the visits together, each by its precision; unbiased."""
-        return self._with_looks(self.transitions.sum(axis=-1))
+        """``[H, X, A]``: all measurements of visits together, each by its precision; unbiased."""
+        return self._with_measured(self.transitions.sum(axis=-1))
 
     def visits(self) -> FloatArray:
         """As `visit_sums`, of counts that are not negative."""
-        return self._with_looks(np.maximum(self.transitions, 0.0).sum(axis=-1), least=0.0)
+        return self._with_measured(np.maximum(self.transitions, 0.0).sum(axis=-1), least=0.0)
 
-    def _with_looks(self, outflow: FloatArray, least: float = -np.inf) -> FloatArray:
-        if self.second is None:
+    def _with_measured(self, outflow: FloatArray, least: float = -np.inf) -> FloatArray:
+        if self.measured is None:
             return outflow
-        visits, variance = self.second
+        visits, variance = self.measured
         noise = self.transitions.shape[-1] * self.transition_variance
         share = np.divide(noise, noise + variance, out=np.ones_like(noise), where=noise > 0.0)
         mixed: FloatArray = (1.0 - share) * outflow + share * np.maximum(visits, least)
@@ -153,9 +153,9 @@ class CountPool:
 
     def to_dict(self) -> dict[str, Plain]:
         plain = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        if self.second is not None:
-            visits, variance = self.second
-            plain |= {"looks": visits.tolist(), "look_variance": variance.tolist()}
+        if self.measured is not None:
+            visits, variance = self.measured
+            plain |= {"measured": visits.tolist(), "measured_variance": variance.tolist()}
         return plain | {"users": self.users, "centre": self.centre}
 
     @classmethod
@@ -164,9 +164,11 @@ class CountPool:
             return np.array(data[name], np.float64)
 
         arrays = {name: read(name) for name in _ARRAYS}
-        looked = SecondLook(read("looks"), read("look_variance")) if "looks" in data else None
+        measured = None
+        if "measured" in data:
+            measured = MeasuredVisits(read("measured"), read("measured_variance"))
         centre = float(data.get("centre", 0.0))
-        return cls(**arrays, users=int(data["users"]), second=looked, centre=centre)
+        return cls(**arrays, users=int(data["users"]), measured=measured, centre=centre)
 
 
 _ARRAYS = ("transitions", "rewards", "transition_variance", "reward_variance")
@@ -496,10 +498,10 @@ class PaperElimination:
         if error == 0.0:
             return CountPool.from_dict(pool.to_dict())
         explored = pool.reward_variance > 0.0
-        visits = pool.visit_sums() if pool.second is None else pool.second.visits
+        visits = pool.visit_sums() if pool.measured is None else pool.measured.visits
         valid = valid_counts(pool.transitions, visits, error)
         transitions = np.where(explored[..., None], valid.transitions, 0.0)
-        return replace(pool, transitions=transitions, second=None)
+        return replace(pool, transitions=transitions, measured=None)
 
     def _visiting(
         self, model: AbsorbingModel, steps: tuple[int, ...], rng: np.random.Generator
@@ -573,5 +575,5 @@ def _one_step(batch: CountPool, step: int) -> CountPool:
         rewards=batch.rewards * mask,
         transition_variance=batch.transition_variance * mask,
         reward_variance=batch.reward_variance * mask,
-        second=batch.second and SecondLook(*(part * mask for part in batch.second)),
+        measured=batch.measured and MeasuredVisits(*(part * mask for part in batch.measured)),
     )

@@ -1,4 +1,4 @@
-"""Environments: each a function that returns a `TabularMDP`, one file each."""
+"""Environments: each a function that returns a `TabularMDP`."""
 
 from discreet._lazy import attach as _attach
 from discreet.mdp.environments.registry import MODULES as _MODULES

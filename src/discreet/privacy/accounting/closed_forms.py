@@ -1,4 +1,6 @@
-"""The delta of Gaussian noise in as many digits as it takes, bounded from above.
+"""Noise levels and guarantees that have a formula: Gaussian, Laplace, randomised response.
+
+**The delta of Gaussian noise**, in as many digits as it takes, bounded from above.
 
 With r = L2/sigma, x = epsilon/r - r/2 and y = epsilon/r + r/2, Theorem 8 of Balle and Wang (2018)
 reads delta = Q(x) - e^epsilon·Q(y), with Q the normal upper tail. Because y² - x² = 2·epsilon,

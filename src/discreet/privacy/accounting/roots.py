@@ -1,4 +1,4 @@
-"""Which epsilons and deltas can be guaranteed at all; loads nothing heavy."""
+"""Roots, without scipy; and which epsilons and deltas can be guaranteed at all."""
 
 import math
 from collections.abc import Callable

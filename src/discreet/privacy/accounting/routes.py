@@ -1,10 +1,11 @@
-"""The ``dp-accounting`` route (extra ``accounting``): a second opinion, never the only one.
+"""Epsilon by several independent routes that must agree; ``dp-accounting`` is one of them.
 
-Of version 0.6 we know, and test, that its PLD accountant ignores ``count`` for randomised response,
-that it refuses Laplace noise under replace-one, and that its constructor from two probability
-tables rounds every loss up (no connect-the-dots), which is far too pessimistic on a coarse grid. So
-only its discrete Gaussian, its discrete Laplace and, on a fine grid, its tables are used, and
-compositions are made by ``self_compose``.
+It is a second opinion (extra ``accounting``), never the only one. Of version 0.6
+we know, and test, that its PLD accountant ignores ``count`` for randomised response, that it
+refuses Laplace noise under replace-one, and that its constructor from two probability tables rounds
+every loss up (no connect-the-dots), which is far too pessimistic on a coarse grid. So only its
+discrete Gaussian, its discrete Laplace and, on a fine grid, its tables are used, and compositions
+are made by ``self_compose``.
 """
 
 import importlib

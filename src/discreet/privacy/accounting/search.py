@@ -1,4 +1,6 @@
-"""Shuffle noise that jumps: a user adds nothing almost always, and sometimes several ones.
+"""The least noise that keeps a guarantee: discrete Gaussian, binomial, and noise bits of users.
+
+**Noise that jumps.** A user adds nothing almost always, and sometimes several ones.
 
 A user's noise bits for one counter need not be independent: after the shuffler only their sum over
 all users is seen, so each user may send *any* number X of ones among a constant number 2t of bits.

@@ -1,6 +1,6 @@
 """Flow-consistent counts: what a batch of people must satisfy, used against the noise.
 
-The played (h, s, a) are *rows*, sorted by step: row r belongs to state ``state[r]``, the rows of
+The support's (h, s, a) are *rows*, sorted by step: row r belongs to state ``state[r]``, the rows of
 step h are ``first[h]:first[h + 1]``. Potentials are ``u[h, s]`` for h = 0..H with u[H] = 0; at
 h = 0 one potential, ``u[0, 0]``, serves all start states. Counts are bounded below by ``floor``:
 zero, or minus infinity for signed flows; a cell is *active* where it lies above the floor.
@@ -339,7 +339,7 @@ class Flow(NamedTuple):
     """Flow-consistent counts with the certificate of the solve.
 
     Attributes:
-        transitions: ``[H, S, A, S]``, zero outside the played cells, or ``[R, S]`` if the noisy
+        transitions: ``[H, S, A, S]``, zero outside the support, or ``[R, S]`` if the noisy
             counts were given as rows.
         visits: ``[H, S, A]`` or ``[R]``.
         imbalance: the largest violation of a flow equation, in users.
@@ -395,7 +395,7 @@ def consistent_flow(
     inside = cells[kept]
     spread = np.broadcast_to(np.asarray(variance, np.float64), cells.shape)[cells]
     if not (np.isfinite(spread).all() and (spread > 0).all()):
-        raise InvalidInputError("Expected variance > 0 and finite in every played cell.")
+        raise InvalidInputError("Expected variance > 0 and finite in every cell of the support.")
     given = y if inside.all() else y[inside]
     if not np.isfinite(given).all():
         raise InvalidInputError("Expected finite counts, got NaN or infinity.")
@@ -416,7 +416,7 @@ def consistent_flow(
 def released_flow(
     counts: PrivateCounts, start: BoolArray, chosen: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Transitions ``[R, S]`` and visits ``[R]`` of the played rows of a release, made consistent.
+    """Transitions ``[R, S]`` and visits ``[R]`` of a release on its support, made consistent.
 
     Exact counts are consistent as they are. Where nothing tells the last step's visits of a row but
     what flows into its state, actions are taken as often as the policy says.
@@ -468,7 +468,7 @@ def _other_measurements(
         visits = visits[kept] if visits.ndim == 3 else visits
         if visits.shape != inside.shape or not np.isfinite(visits).all():
             raise InvalidInputError(
-                f"Expected the visits of {inside.size} played rows, all finite, got shape "
+                f"Expected the visits of {inside.size} rows of the support, all finite, got shape "
                 f"{visits.shape}."
             )
         _validate.positive(visit_variance=measurements.visit_variance)
@@ -528,7 +528,7 @@ def project(
     users: float,
     signed: bool,
 ) -> tuple[FloatArray, float, int]:
-    """The projection of compressed rows ``y[R, S]`` of the played (h, s, a) in ``rows``."""
+    """The projection of compressed rows ``y[R, S]`` of the support in ``rows``."""
     steps, state = rows[0], np.ascontiguousarray(rows[1])  # one layout: kernels compile once
     first = np.searchsorted(steps, np.arange(steps[-1] + 2))
     deviation, tolerance = float(np.sqrt(variance.max())), _tolerance(variance, users)
@@ -590,5 +590,5 @@ def _cells(kept: BoolArray, start: BoolArray | None) -> BoolArray:
         cells = kept.copy()
         cells[0] &= np.asarray(start, bool)[:, None]
     if not cells[1:].any(axis=2).all() or not cells[0].any():
-        raise InvalidInputError("Expected at least one played action in every state of every step.")
+        raise InvalidInputError("Expected an action of the support in every state of every step.")
     return cells

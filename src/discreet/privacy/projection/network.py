@@ -398,7 +398,7 @@ def project_measurements(
     horizon: int,
     measurements: Measurements,
 ) -> Projected:
-    """The projection of rows ``y[R, S]`` of the played (h, s, a) in ``rows``, sorted by step."""
+    """The projection of rows ``y[R, S]`` of the support in ``rows``, sorted by step."""
     layout = _Layout(y, variance, rows, horizon, measurements)
     network, place = layout.network()
     deviation = float(np.sqrt(variance.max()))

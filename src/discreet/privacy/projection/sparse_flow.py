@@ -11,7 +11,7 @@ from discreet.privacy.projection.network import Edges, climb
 
 
 class Rows(NamedTuple):
-    """The played rows: relative variances, the node each belongs to, where each step begins.
+    """Rows of the support: relative variances, the node each belongs to, where each step begins.
 
     A row of (h, s) belongs to node s of its step; all rows of step 0 belong to node 0.
     """
