@@ -28,17 +28,17 @@ _BLOCK_BYTES = 1 << 21
 """Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
 
 
-def no_counts(plan: ContinualMechanism) -> PrivateCounts:
+def no_counts(mechanism: ContinualMechanism) -> PrivateCounts:
     """What is known before the first user: nothing, and without noise."""
-    cells = _cells(plan)
+    cells = _cells(mechanism)
     return PrivateCounts(
         users=0,
-        transitions=np.zeros((*cells, plan.shape.states)),
+        transitions=np.zeros((*cells, mechanism.shape.states)),
         visits=np.zeros(cells),
         rewards=np.zeros(cells),
         noise_variance=dict.fromkeys(STATISTICS, 0.0),
         support=np.ones(cells, np.bool_),
-        guarantee=plan.guarantee,
+        guarantee=mechanism.guarantee,
     )
 
 
@@ -47,25 +47,25 @@ class SimulatedStream:
 
     Args:
         mdp: where they live.
-        plan: of the release.
+        mechanism: of the release.
         seeds: of the run; users draw from "environment", the release from "noise".
     """
 
-    def __init__(self, mdp: TabularMDP, plan: ContinualMechanism, seeds: RunSeeds) -> None:
-        self.plan = plan
+    def __init__(self, mdp: TabularMDP, mechanism: ContinualMechanism, seeds: RunSeeds) -> None:
+        self.mechanism = mechanism
         self.environment = seeds.generator("environment")
         self._mdp = mdp
-        self._release = plan.open(SimulationSampler(seeds.generator("noise")))
+        self._release = mechanism.open(SimulationSampler(seeds.generator("noise")))
 
     @cached_property
     def raw(self) -> "Counters":
         """What `blocks` have counted so far: for the release alone."""
-        return _counters(_cells(self.plan))
+        return _counters(_cells(self.mechanism))
 
     @cached_property
     def public(self) -> "Counters":
         """What `blocks` have released so far."""
-        return _counters(_cells(self.plan))
+        return _counters(_cells(self.mechanism))
 
     def add(self, policy: Policy, actions: np.random.Generator) -> PrivateCounts:
         """One more user plays ``policy``; what is public afterwards."""
@@ -75,11 +75,11 @@ class SimulatedStream:
         """All users in blocks: how many came before, how many now, and what a kernel needs."""
         from discreet.privacy.simulation.kernels import Users
 
-        plan, model = self.plan, _true_model(self._mdp)
-        draws = 2 * plan.shape.horizon + 1
-        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(plan.cells, draws))))
-        for first in range(0, plan.episodes, size):
-            count = min(size, plan.episodes - first)
+        mechanism, model = self.mechanism, _true_model(self._mdp)
+        draws = 2 * mechanism.shape.horizon + 1
+        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(mechanism.cells, draws))))
+        for first in range(0, mechanism.episodes, size):
+            count = min(size, mechanism.episodes - first)
             # No name for what a block has drawn: its memory is free for the next one.
             yield (
                 first,
@@ -96,8 +96,8 @@ class SimulatedStream:
     def _randomness(self, count: int) -> "Randomness":
         from discreet.privacy.simulation.kernels import RESPONSES, Randomness
 
-        response = RESPONSES[self.plan.response]
-        if self.plan.guarantee.notion == "none":
+        response = RESPONSES[self.mechanism.response]
+        if self.mechanism.guarantee.notion == "none":
             nothing = np.zeros((count, 0))
             return Randomness(nothing, nothing, np.zeros(0, np.int64), nothing, 1.0, response)
         block = self._release.block(count)
@@ -111,9 +111,9 @@ class SimulatedStream:
         )
 
 
-def _cells(plan: ContinualMechanism) -> tuple[int, int, int]:
-    shape = plan.shape
-    return (1 if plan.stationary else shape.horizon, shape.states, shape.actions)
+def _cells(mechanism: ContinualMechanism) -> tuple[int, int, int]:
+    shape = mechanism.shape
+    return (1 if mechanism.stationary else shape.horizon, shape.states, shape.actions)
 
 
 def _counters(cells: tuple[int, int, int]) -> "Counters":
