@@ -75,9 +75,10 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
 
     central = discreet.Central(1, 1e-6)
     both = ("transitions", "rewards")
-    assert factors(central, statistics=both) == visit_noise_factors(4, 6, 1).tolist()
+    assert factors(central, statistics=both) == visit_noise_factors(4, 6, 1, look=0.5).tolist()
     short = factors(central, statistics=both, last_transitions=False)
-    assert short == visit_noise_factors(4, 6, 1, last_transitions=False).tolist()
+    assert short == visit_noise_factors(4, 6, 1, last_transitions=False, look=0.5).tolist()
+    assert factors(central, statistics=("transitions",)) == visit_noise_factors(4, 6, 1).tolist()
     measured_twice = factors(central, statistics=(*both, "visits"))
     assert measured_twice[2] < factors(central, statistics=both)[2]
 

@@ -84,7 +84,7 @@ def test_the_last_step_divides_its_visits_as_the_policy_does():
     rare = np.full(MDP.shape.visits, [0.9, 0.1])
     model = explored(Central(1, 1e-6), policy=StochasticPolicy(rare))
     last = visits(model)[-1]
-    assert np.allclose(last[:, 1] / last.sum(axis=1), 0.1)
+    assert np.allclose(last[:, 1] / last.sum(axis=1), 0.1, atol=0.02)
     exact = explored(NoPrivacy(), last=True, policy=StochasticPolicy(rare)).reward_sums[
         -1, ..., VISITS
     ]

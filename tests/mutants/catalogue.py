@@ -59,8 +59,8 @@ _ONE_SHOT = (
     Mutant(
         "gaussian-add-remove",
         "half of the moved counters are composed",
-        "moved, singles = sensitivity.piles, sensitivity.singles",
-        "moved, singles = sensitivity.piles // 2, sensitivity.singles",
+        "discrete_gaussian_sigma(sensitivity.cells, trust.epsilon, trust.delta)",
+        "discrete_gaussian_sigma(sensitivity.cells // 2, trust.epsilon, trust.delta)",
         ("test_golden_gaussian",),
     ),
     Mutant(
@@ -125,39 +125,63 @@ _ONE_SHOT = (
 
 _CENTRED = (
     Mutant(
-        "centred-sensitivity-halved",
-        "a moved transition is counted once, not where it leaves and where it enters",
-        "units=4 * steps + 2 * horizon",
-        "units=2 * steps + 2 * horizon",
-        ("test_no_pair_moves_a_centred_release_further",),
+        "cells-two-groups-fewer",
+        "all transitions of a step are left out of the sensitivity for each that is not released",
+        'moves -= "transitions" in statistics and not last_transitions',
+        'moves -= 2 * ("transitions" in statistics and not last_transitions)',
+        ("test_no_pair_moves_the_cells_further", "test_lengths_that_the_docs_give"),
     ),
     Mutant(
-        "centred-singles-forgotten",
-        "counters that move by one half unit are not composed",
-        "moved, singles = sensitivity.piles, sensitivity.singles",
-        "moved, singles = sensitivity.piles, 0",
-        ("test_golden_noise_is_the_same_on_both",),
+        "cells-last-transitions-for-nothing",
+        "the transitions of the last step are released and not counted in the sensitivity",
+        "sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=last)",
+        "sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=False)",
+        (
+            "test_golden_noise_is_the_same_on_every_cell",
+            "test_the_audit_finds_the_promise_attained",
+        ),
     ),
     Mutant(
-        "plain-rewards-as-centred",
-        "sums of rewards take the noise that is enough for centred ones",
-        '"rewards": 2 * counts.row_rewards - visits',
-        '"rewards": 2 * counts.row_rewards',
-        ("test_no_pair_moves_a_centred_release_further",),
+        "cells-visits-bare",
+        "visits are released beside the two cells of a reward, without noise",
+        '"visits": zeros + ones, "rewards": ones - zeros',
+        '"visits": visits, "rewards": ones - zeros',
+        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_promise_attained"),
+    ),
+    Mutant(
+        "cells-noise-shared",
+        "both cells of a reward carry the same draw, which the difference takes out",
+        'earned + draw("rewards", earned.size).reshape(earned.shape)',
+        'earned + draw("rewards", len(visits))',
+        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_promise_attained"),
+    ),
+    Mutant(
+        "cells-rewards-overstated",
+        "less noise on rewards than is stated of them would pass",
+        '"visits": 2 * one, "rewards": one / 2}',
+        '"visits": 2 * one, "rewards": one / 4}',
+        ("test_golden_noise_is_the_same_on_every_cell",),
     ),
     Mutant(
         "last-transitions-bare",
         "transitions of the last step are released, without noise",
-        "transitions[steps >= kept] = 0",
-        "transitions[steps > kept] = 0",
+        "    moves[rows:] = 0",
+        "    moves[rows:] += 0",
         ("test_what_is_released",),
     ),
     Mutant(
         "who-left-exactly",
         "how many users left the policy is released without noise",
-        'dropped_out + draw("dropped_out", dropped_out.size)',
-        'dropped_out + 0 * draw("dropped_out", dropped_out.size)',
-        ("test_noise_is_as_stated_on_half_units",),
+        'gone + draw("dropped_out", horizon)',
+        'gone + 0 * draw("dropped_out", horizon)',
+        ("test_noise_is_as_stated_on_every_cell",),
+    ),
+    Mutant(
+        "certified-without-a-group",
+        "a certificate of a batch is verified for one group fewer than one user moves",
+        'units -= 2 * (missing and "transitions" in names)',
+        'units -= 4 * (missing and "transitions" in names)',
+        ("test_batches_in_cells_are_certified_for_a_unit_out_and_in_of_every_group",),
     ),
     Mutant(
         "back-on-the-policy",
@@ -725,8 +749,8 @@ _COUNTING = (
     Mutant(
         "analytic-is-good-enough",
         "discrete Gaussian noise is not composed exactly",
-        "sigma = _least(lambda s: found(s) <= delta, start, 1e-6)",
-        "sigma = start",
+        "    sigma = _least(holds, start, 1e-6)",
+        "    sigma = start",
         ("test_the_least_discrete_gaussian",),
     ),
     Mutant(
@@ -1002,8 +1026,8 @@ _FRESH = (
     Mutant(
         "low-bits-of-centred-batches",
         "1e-13 of the data in every batch of centred rewards",
-        'HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size))',
-        'HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size)) + 1e-13 * dropped_out',
+        'CELLS("visits", gone + draw("dropped_out", horizon))',
+        'CELLS("visits", gone + draw("dropped_out", horizon)) + 1e-13 * gone',
         ("test_a_central_release_is_its_counts_plus_its_draw",),
     ),
     Mutant(
@@ -1625,8 +1649,8 @@ _CLASSES = (
     Mutant(
         "histogram-one-group-free",
         "the last step's transitions are released and not paid for",
-        'moves -= "transitions" in request.statistics and not request.last_transitions',
-        'moves -= "transitions" in request.statistics',
+        "request.shape.horizon, request.statistics, last_transitions=last",
+        "request.shape.horizon, request.statistics, last_transitions=False",
         ("test_groups_count_what_a_user_can_move",),
     ),
     Mutant(

@@ -83,7 +83,7 @@ def test_a_collapsed_last_step_is_counted_with_the_noise_of_one_counter():
             rows = gather(noisy, UNKNOWN, keep_last=keep_last)
             found.append((rows.visits - counts.visits)[-1, :3])
         errors[keep_last] = np.mean(np.square(found))
-    assert errors[False] < 0.5 * errors[True]
+    assert errors[False] < 0.75 * errors[True]  # visits are measured by rewards as well
 
 
 def test_known_rewards_are_not_estimated():

@@ -84,12 +84,12 @@ def test_no_episode_is_refused_and_one_user_moves_the_sums_by_no_more_than_the_p
                     np.array([states]), np.array([actions]), np.array([rewards], float)
                 )
                 found = released(one, silent)
-                parts = [found.row_transitions.ravel(), found.row_rewards.ravel()]
-                vectors.append(np.concatenate(parts))
-    unit = 0.5 if plan.centred else 1.0
+                ones = found.row_visits / 2 + found.row_rewards
+                parts = [found.row_transitions.ravel(), ones, found.row_visits - ones]
+                vectors.append(np.concatenate([*parts, *found.dropped_out.values()]))
     moves = np.array(vectors)[:, None] - np.array(vectors)[None]
-    assert (np.abs(moves).sum(axis=2)).max() <= unit * plan.sensitivity.l1 + 1e-9
-    assert np.sqrt((moves**2).sum(axis=2)).max() <= unit * plan.sensitivity.l2 + 1e-9
+    assert (np.abs(moves).sum(axis=2)).max() <= plan.sensitivity.l1 + 1e-9
+    assert np.sqrt((moves**2).sum(axis=2)).max() <= plan.sensitivity.l2 + 1e-9
 
 
 def test_undeclared_actions_are_released_as_other():
@@ -170,16 +170,17 @@ def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
     found = fitted(monkeypatch, recorder, data)
     plan = TRUST.calibrate(SLOTS.shape, statistics=BOTH, last_transitions=True)
     rows = int(SLOTS.support.sum())
-    transitions, rewards, left = (draw.values for draw in recorder.draws)
-    assert (transitions.size, rewards.size, left.size) == (rows * SHAPE.states, rows, SHAPE.horizon)
+    transitions, rewards, *left = (draw.values for draw in recorder.draws)
+    assert (transitions.size, rewards.size) == (rows * SHAPE.states, 2 * rows)
     assert {draw.asked[:2] for draw in recorder.draws} == {("discrete_gaussian", plan.noise.sigma)}
     still = released(data, PresetSampler.still())
-    apart = 2 * (found.row_transitions - still.row_transitions)
+    apart = found.row_transitions - still.row_transitions
     assert np.array_equal(apart.ravel(), transitions)
-    assert np.array_equal(2 * (found.row_rewards - still.row_rewards), rewards)
-    assert np.array_equal(
-        2 * (found.dropped_out["transitions"] - still.dropped_out["transitions"]), left
-    )
+    zeros, ones = rewards.reshape(2, rows)
+    assert np.array_equal(found.row_visits - still.row_visits, zeros + ones)
+    assert np.array_equal(2 * (found.row_rewards - still.row_rewards), ones - zeros)
+    for name, draw in zip(("transitions", "rewards"), left, strict=True):
+        assert np.array_equal(found.dropped_out[name] - still.dropped_out[name], draw)
 
 
 def test_a_secure_fit_is_never_seeded(monkeypatch):

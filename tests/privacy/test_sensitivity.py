@@ -11,8 +11,9 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.sensitivity import STATISTICS, Form, Sensitivity
-from discreet.privacy.statistics import flatten, half_units
+from discreet.privacy.sensitivity import CENTRED, STATISTICS, Sensitivity
+from discreet.privacy.statistics import flatten
+from discreet.privacy.trust import NoPrivacy
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 
@@ -81,73 +82,60 @@ def test_users_who_leave_the_policy_move_no_more(stationary):
     assert not every.any(axis=1).all()  # some count as nothing at all
 
 
-def centred_vectors(support, *, last_transitions):
-    """What each episode of a small problem adds to a centred release, in half units."""
+def cells_of_all_episodes(support, *, last_transitions):
+    """What each episode of a small problem adds to the cells of a release, all groups together."""
     horizon, states, actions = support.shape
     shape, rng = Shape(states, actions, horizon), np.random.default_rng(0)
+    mechanism = NoPrivacy().calibrate(shape, statistics=CENTRED, last_transitions=last_transitions)
     for path in itertools.product(range(states), repeat=horizon + 1):
         for chosen in itertools.product(range(actions), repeat=horizon):
             for bits in itertools.product((0.0, 1.0), repeat=horizon):
                 one = Trajectories(np.array([path]), np.array([chosen]), np.array([bits]))
-                parts = half_units(
-                    one.counts(shape, rng, support), last_transitions=last_transitions
-                )
-                yield np.concatenate([part.ravel() for part in parts.values()])
+                counts = one.counts(shape, rng, support)
+                found = mechanism.release(counts, sampler=SimulationSampler(rng), support=support)
+                ones, zeros = (found.visits / 2 + sign * found.rewards for sign in (1, -1))
+                parts = found.transitions, ones, zeros, *found.dropped_out.values()
+                yield np.concatenate([part.ravel() for part in parts])
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("last_transitions", [False, True])
 @pytest.mark.parametrize(("horizon", "states", "actions"), [(1, 2, 2), (2, 2, 2), (3, 2, 1)])
 @pytest.mark.parametrize("whole", [True, False])
-def test_no_pair_moves_a_centred_release_further(horizon, states, actions, whole, last_transitions):
+def test_no_pair_moves_the_cells_further(horizon, states, actions, whole, last_transitions):
     """Every pair of episodes, where all can be played and under a policy that most of them leave.
 
-    Each move of a counters by 2 and b by 1 is covered by the worst one: by leaving counters alone,
-    and by splitting a shift of 2 into two shifts of 1.
+    Every user is in one cell of every group, so what moves is a unit out of one and into another.
     """
     support = np.ones((horizon, states, actions), np.bool_)
     if not whole:
         support = np.random.default_rng(1).random(support.shape) < 0.6
         support[:, 0, 0] = True
-    every = np.unique(
-        np.array(list(centred_vectors(support, last_transitions=last_transitions))), axis=0
-    )
-    moves = np.abs(every[:, None] - every[None]).reshape(-1, every.shape[1])
-    assert moves.max() <= 2
-    twos, ones = (moves == 2).sum(axis=1), (moves == 1).sum(axis=1)
-    worst = Sensitivity.of_centred(horizon, last_transitions=last_transitions)
-    split = np.maximum(0, -(-(ones - worst.singles) // 2))
-    assert (twos <= worst.piles - split).all()
-    assert (moves.sum(axis=1)).max() <= worst.l1
-    reached = (twos == worst.piles) & (ones == worst.singles)
-    assert not whole or reached.any()  # and the worst one is attained
-
-
-@pytest.mark.core
-@pytest.mark.parametrize("horizon", [1, 2, 5, 6, 20])
-def test_the_worst_move_by_the_recursion_over_same_and_different_cells(horizon):
-    """The longest sequence of same and different cells, step by step, in squared half units."""
-    same = differ = 0.0  # of the steps so far, if the cells of the next step are the same or not
-    for step in range(horizon):
-        moved = 8.0 if step < horizon - 1 else 0.0
-        stay, part, apart = same + 4, same + moved + 4, differ + moved + 2
-        same, differ = max(stay, apart), max(part, apart)
-    assert Sensitivity.of_centred(horizon, last_transitions=False).l2 ** 2 == pytest.approx(
-        max(same, differ)
-    )
+    every = np.array(list(cells_of_all_episodes(support, last_transitions=last_transitions)))
+    worst = Sensitivity.of(horizon, CENTRED, last_transitions=last_transitions)
+    assert set(np.unique(every)) == {0.0, 1.0}
+    assert (every.sum(axis=1) == worst.moves).all()
+    moves = every[:, None] - every[None]
+    moved = np.abs(moves).sum(axis=-1)
+    assert (moved <= worst.l1).all()
+    assert not whole or (moved == worst.l1).any()
+    np.testing.assert_array_equal((moves > 0).sum(axis=-1), (moves < 0).sum(axis=-1))
 
 
 def test_lengths_that_the_docs_give():
-    assert Sensitivity.of_centred(6, last_transitions=False).l2 / 2 == pytest.approx(
-        math.sqrt(14.5)
-    )
-    assert Sensitivity.of_centred(6, last_transitions=True).l2 / 2 == pytest.approx(math.sqrt(16.5))
-    assert Sensitivity.of(6, ("transitions", "rewards")).l2 == pytest.approx(math.sqrt(24))
-
-
-def test_which_statistics_are_centred():
     both = ("transitions", "rewards")
-    assert Form.of(6, both, last_transitions=True) == (True, True)
-    assert Form.of(1, both, last_transitions=False) == (True, True)  # else nothing tells visits
-    assert Form.of(6, STATISTICS, last_transitions=False) == (False, True)
-    assert Form().sensitivity(6, STATISTICS) == Sensitivity.of(6)
+    assert Sensitivity.of(6, both, last_transitions=False).l2 == pytest.approx(math.sqrt(22))
+    assert Sensitivity.of(6, both).l2 == pytest.approx(math.sqrt(24))
+    assert Sensitivity.of(1, both, last_transitions=False).l1 == 2
+    assert Sensitivity.of(6, ("rewards",), last_transitions=False).moves == 6
+
+
+def test_which_statistics_are_released_in_cells():
+    def form(horizon, statistics, last):
+        shape = Shape(2, 2, horizon)
+        found = NoPrivacy().calibrate(shape, statistics=statistics, last_transitions=last)
+        return found.centred, found.last_transitions
+
+    assert form(6, CENTRED, True) == (True, True)
+    assert form(1, CENTRED, False) == (True, False)  # visits are what its two cells sum to
+    assert form(6, STATISTICS, False) == (False, True)

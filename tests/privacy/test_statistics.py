@@ -53,18 +53,19 @@ def test_a_release_is_the_dense_one_draw_for_draw(name):
         counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED
     )
     draw = noise_of(mechanism, 10_000, SimulationSampler(np.random.default_rng(2)))
-    unit = 0.5 if mechanism.centred else 1.0
-    for statistic in STATISTICS:
-        raw = getattr(counts, statistic).astype(float)
-        if statistic == "rewards" and mechanism.centred:
-            raw -= counts.visits / 2
-        where = np.broadcast_to(PLAYED[..., None], raw.shape) if raw.ndim == 4 else PLAYED
-        expected = np.zeros(raw.shape)
-        expected[where] = raw[where] + unit * draw(int(where.sum()))
-        np.testing.assert_array_equal(getattr(released, statistic), expected)
-    assert released.visits is None
-    if mechanism.centred:  # nobody left
-        np.testing.assert_array_equal(released.dropped_out["transitions"], unit * draw(MDP.horizon))
+    rows = int(PLAYED.sum())
+    moves = counts.transitions[PLAYED] + draw(rows * MDP.shape.states).reshape(rows, -1)
+    np.testing.assert_array_equal(released.row_transitions, moves)
+    visits, ones = counts.visits[PLAYED], counts.rewards[PLAYED]
+    if not mechanism.centred:
+        np.testing.assert_array_equal(released.row_rewards, ones + draw(rows))
+        assert released.visits is None
+        return
+    zeros, ones = np.stack([visits - ones, ones]) + draw(2 * rows).reshape(2, rows)
+    np.testing.assert_array_equal(released.row_rewards, (ones - zeros) / 2)
+    np.testing.assert_array_equal(released.row_visits, ones + zeros)
+    for statistic in STATISTICS:  # nobody left
+        np.testing.assert_array_equal(released.dropped_out[statistic], draw(MDP.horizon))
 
 
 @pytest.mark.parametrize("name", TRUSTS)

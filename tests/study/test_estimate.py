@@ -194,9 +194,10 @@ def test_an_estimate_is_read_as_a_sentence():
 def test_noise_does_not_add_up_to_a_value_that_is_too_high():
     """Counts cut off at zero would: a policy that earns almost nothing seemed to earn something."""
     policy = DeterministicPolicy(np.zeros((4, 3), np.int64))
-    true, trust, found = evaluate(RIVER, policy), discreet.Central(1, 1e-6), []
+    true, trust, found, above = evaluate(RIVER, policy), discreet.Central(1, 1e-6), [], 0
     for seed in range(60):
         value = estimate_of(release(trust, 3_000, seed, policy), trust=trust).answer(policy).value
         found.append(value.value)
-        assert value.low <= true
+        above += value.low > true
+    assert above <= 3  # of a two-sided 95% interval
     assert np.mean(found) < true + 4 * np.std(found) / np.sqrt(60) + 0.01

@@ -73,6 +73,7 @@ from discreet.learners.estimate import (
 from discreet.learners.pooling import GLOBAL_LIMIT, LEAST_SPREAD, ROW_LIMIT, tolerance
 from discreet.offline.release import OTHER
 from discreet.privacy.projection.flow import consistent_flow
+from discreet.privacy.projection.measurements import Measurements
 from discreet.privacy.statistics import PrivateCounts
 
 CENTRE = 0.5
@@ -258,7 +259,12 @@ def _consistent(counts: PrivateCounts, noise: float, columns: FloatArray) -> Flo
     variance = np.broadcast_to((noise * columns / states)[:, None, None], counts.support.shape)
     start = counts.support[0].any(axis=1)
     return consistent_flow(
-        rows, users=counts.users, support=counts.support, start=start, variance=variance
+        rows,
+        users=counts.users,
+        support=counts.support,
+        start=start,
+        variance=variance,
+        measurements=Measurements(counts.row_visits, counts.noise_variance.get("visits", 1.0)),
     ).transitions
 
 

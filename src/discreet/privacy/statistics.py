@@ -250,27 +250,6 @@ def supported_counts(counts: Counts, shape: Shape, support: BoolArray) -> Counts
     return counts.at(support)
 
 
-def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]:
-    """Rows of transitions (2 each) and rewards (2r - 1 each), and 2 for each user who has left.
-
-    This is what `Sensitivity.of_centred` is about. ``dropped_out[h]`` counts the users without a
-    transition at step h, for the steps whose transitions are released; the rows of other steps are
-    zero.
-    """
-    horizon = counts.shape.horizon
-    kept = horizon if last_transitions else horizon - 1
-    steps = np.nonzero(counts.support)[0]
-    visits = counts.row_visits
-    here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
-    transitions = 2 * counts.row_transitions
-    transitions[steps >= kept] = 0
-    return {
-        "transitions": transitions,
-        "rewards": 2 * counts.row_rewards - visits,
-        "dropped_out": 2 * (counts.users - here[:kept]),
-    }
-
-
 def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) -> IntArray:
     """The statistics in order, each flattened (summed over steps first if ``stationary``)."""
     parts = raw_statistics(counts, statistics).values()

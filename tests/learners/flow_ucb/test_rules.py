@@ -208,7 +208,7 @@ def test_weight_by_hand():
 def test_the_first_batch_shows_one_reward_above_its_noise():
     learner = learner_of(river(0))
     noise = learner.mechanism.noise_variance(1000)
-    factors = visit_noise_factors(4, 6, 1, last_transitions=False)
+    factors = visit_noise_factors(4, 6, 1, last_transitions=False, look=0.5)
     needed = 2 * math.sqrt(noise["rewards"] + noise["transitions"] * factors.max() / 4)
     assert needed <= learner.ask().users <= needed + 2
 

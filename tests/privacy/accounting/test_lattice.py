@@ -101,34 +101,6 @@ def test_refusals():
             discrete_laplace_delta(*wrong, 1.0)
 
 
-def mixed_brute_force(sigma, cells, singles, epsilon):
-    """Delta of ``cells`` counters that move by two and ``singles`` by one, over all outcomes."""
-    p = discrete_gaussian_pmf(sigma).probabilities
-    q = {by: np.concatenate([np.zeros(by), p[:-by]]) for by in (1, 2)}
-    there, away = np.ones(1), np.ones(1)
-    for by in [2] * cells + [1] * singles:
-        there, away = np.outer(there, p).ravel(), np.outer(away, q[by]).ravel()
-    return np.maximum(0.0, there - math.exp(epsilon) * away).sum()
-
-
-@pytest.mark.parametrize("sigma", [0.6, 1.5, 2.6, 4.0])
-@pytest.mark.parametrize(("cells", "singles"), [(1, 2), (2, 1), (1, 1)])
-def test_moves_by_two_and_by_one_together(sigma, cells, singles):
-    for epsilon in (0.3, 2.0):
-        exact = mixed_brute_force(sigma, cells, singles, epsilon)
-        found = discrete_gaussian_delta(sigma, cells, epsilon, pile=2, singles=singles)
-        assert found == pytest.approx(exact, rel=1e-9, abs=1e-14)
-
-
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0, 20.0])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_a_shift_by_two_covers_two_shifts_by_one(sigma, epsilon):
-    """The step on which the worst move of centred releases rests (`privacy.sensitivity`)."""
-    split = discrete_gaussian_delta(sigma, 2, epsilon, pile=2, singles=4)
-    joined = discrete_gaussian_delta(sigma, 3, epsilon, pile=2, singles=2)
-    assert split <= joined * (1 + 1e-12)
-
-
 # --- Counts and losses on two lattices: bounds against exact composition and brute force
 
 

@@ -71,10 +71,9 @@ SWEEP = [
 @pytest.mark.parametrize(("epsilon", "delta"), SWEEP)
 def test_no_guarantee_is_refused_because_of_its_size(epsilon, delta):
     """All accountings agree, from the smallest epsilons and largest deltas to the opposite."""
-    for cells, pile, singles in [(1, 1, 0), (2, 1, 0), (12, 1, 0), (1, 2, 2), (2, 2, 0), (1, 4, 0)]:
-        sigma = discrete_gaussian_sigma(cells, epsilon, delta, pile=pile, singles=singles)
-        moved = {"pile": pile, "singles": singles}
-        assert discrete_gaussian_delta(sigma, cells, epsilon, **moved) <= delta
+    for cells, pile in [(1, 1), (2, 1), (12, 1), (2, 2), (1, 4)]:
+        sigma = discrete_gaussian_sigma(cells, epsilon, delta, pile=pile)
+        assert discrete_gaussian_delta(sigma, cells, epsilon, pile=pile) <= delta
     for ups, downs in [(1, 0), (1, 1), (6, 6)]:
         trials = binomial_trials(ups, downs, epsilon, delta)
         assert delta_of_moves(binomial_pmf(trials, 0.5), ups, downs, epsilon) <= delta

@@ -19,7 +19,7 @@ EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"
 # Batches are of H = 6, S = 2, A = 2 (96 counters; centred: 40 + 24 + 5), streams of 5 releases of
 # 12 counters with H = 2, S = 1, A = 2; those that randomise data are of that shape.
 ADDED = {"release": 96, "simulate": 96, "release_reports": 96}
-CENTRED = {"release": 69, "simulate": 69}
+CENTRED = {"release": 99, "simulate": 99}
 STREAM = {"add": 60, "add_report": 60, "block": 60}
 USUAL = ADDED | STREAM
 BOUNDED = {"release": 4, "simulate": 4, "release_reports": 4}
@@ -87,11 +87,13 @@ def test_a_central_release_is_its_counts_plus_its_draw(mechanism, centred):
         for value, true, drawn in zip(seen, raw, noise, strict=True):
             assert np.array_equal(value, true + drawn.reshape(true.shape))
         return
-    moved, earned, left = noise
+    moved, earned, *left = noise
     here = transitions.sum(axis=-1)
-    kept = 2 * transitions[:2] + moved.reshape(2, 2, 2, 2)
-    assert np.array_equal(2 * found.transitions[:2], kept)
+    assert np.array_equal(found.transitions[:2], transitions[:2] + moved.reshape(2, 2, 2, 2))
     assert not found.transitions[2].any()
-    assert np.array_equal(2 * found.rewards, 2 * rewards - here + earned.reshape(here.shape))
-    gone = 2 * (users - here.sum(axis=(1, 2))[:2]) + left
-    assert np.array_equal(2 * found.dropped_out["transitions"], gone)
+    zeros, ones = earned.reshape(2, *here.shape)
+    assert np.array_equal(2 * found.rewards, 2 * rewards - here + ones - zeros)
+    assert np.array_equal(found.visits, here + ones + zeros)
+    gone = users - here.sum(axis=(1, 2))
+    assert np.array_equal(found.dropped_out["transitions"], gone[:2] + left[0])
+    assert np.array_equal(found.dropped_out["rewards"], gone + left[1])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Central, NoPrivacy
+from discreet import Central, NoPrivacy, Shuffle
 from discreet.errors import (
     CalibrationError,
     InvalidInputError,
@@ -91,11 +91,11 @@ def test_counters_that_cannot_be_played_are_exactly_zero():
 
 def test_statistics_that_are_not_released_are_none():
     mechanism = Central(epsilon=1, delta=1e-6).calibrate(
-        SHAPE, statistics=("transitions", "rewards")
+        SHAPE, statistics=("transitions", "visits")
     )
     released = mechanism.release(counts(), sampler=sampler())
-    assert released.visits is None
-    assert set(released.noise_variance) == {"transitions", "rewards"}
+    assert released.rewards is None
+    assert set(released.noise_variance) == {"transitions", "visits"}
 
 
 def test_no_privacy_is_exact_and_says_so():
@@ -202,15 +202,28 @@ BOTH = ("transitions", "rewards")
 class TestCentred:
     """Transitions and rewards as learners ask for them."""
 
-    def test_golden_noise_is_the_same_on_both(self):
+    def test_golden_noise_is_the_same_on_every_cell(self):
         shape = Shape(states=4, actions=2, horizon=6)
-        for trust, std in ((Central(1, 1e-6), 16.09), (Central(1), math.sqrt(512))):
+        for trust, std in ((Central(1, 1e-6), 19.82), (Central(1), math.sqrt(2) * 22)):
             mechanism = trust.calibrate(shape, statistics=BOTH, last_transitions=False)
             assert (mechanism.centred, mechanism.last_transitions) == (True, False)
-            for variance in mechanism.noise_variance(7).values():
-                assert math.sqrt(variance) == pytest.approx(std, rel=1e-3)
+            noise = mechanism.noise_variance(7)
+            assert math.sqrt(noise["transitions"]) == pytest.approx(std, rel=1e-3)
+            assert noise["visits"] == 2 * noise["transitions"] == 4 * noise["rewards"]
         whole = Central(1, 1e-6).calibrate(shape, statistics=BOTH)
-        assert math.sqrt(whole.noise_variance(7)["rewards"]) == pytest.approx(17.16, rel=1e-3)
+        assert math.sqrt(whole.noise_variance(7)["transitions"]) == pytest.approx(20.7, rel=1e-3)
+
+    @pytest.mark.parametrize("horizon", [1, 6, 20])
+    def test_no_more_noise_than_the_shuffled_histogram(self, horizon):
+        """The same cells, so what a trusted learner needs is at most what users add together."""
+        shape = Shape(states=4, actions=2, horizon=horizon)
+        central, shuffled = (
+            trust.calibrate(shape, statistics=BOTH, last_transitions=False).noise_variance(10**5)
+            for trust in (Central(1, 1e-6), Shuffle(1, 1e-6))
+        )
+        assert central.keys() == shuffled.keys()
+        assert all(central[name] <= 1.001 * shuffled[name] for name in central)
+        assert horizon > 1 or central["rewards"] < shuffled["rewards"] / 4  # by Laplace noise
 
     @pytest.mark.parametrize("last_transitions", [False, True])
     def test_what_is_released(self, last_transitions):
@@ -224,32 +237,34 @@ class TestCentred:
         np.testing.assert_array_equal(released.transitions[:steps], inside[:steps])
         assert last_transitions or not released.transitions[-1].any()
         np.testing.assert_array_equal(released.rewards, (raw.rewards - raw.visits / 2) * support)
+        np.testing.assert_array_equal(released.visits, raw.visits * support)
         gone = users - inside.sum(axis=(1, 2, 3))
         assert released.dropped_out["transitions"].tolist() == gone[:steps].tolist()
+        assert released.dropped_out["rewards"].tolist() == gone.tolist()
         assert gone[1] > 0
-        assert released.visits is None
 
     @pytest.mark.parametrize("trust", [Central(epsilon=1), Central(epsilon=1, delta=1e-3)])
-    def test_noise_is_as_stated_on_half_units(self, trust):
+    def test_noise_is_as_stated_on_every_cell(self, trust):
         mechanism, raw = trust.calibrate(SHAPE, statistics=BOTH, last_transitions=False), counts()
         drawn = [mechanism.release(raw, sampler=sampler(i)) for i in range(1000)]
-        centred = raw.rewards - raw.visits / 2
-        noise = np.array(
-            [
-                np.concatenate(
-                    [
-                        (one.transitions - raw.transitions)[:-1].ravel(),
-                        (one.rewards - centred).ravel(),
-                        one.dropped_out["transitions"],
-                    ]
-                )
-                for one in drawn
+        gone = 50 - raw.transitions.sum(axis=(1, 2, 3))
+        cells = []
+        for one in drawn:
+            rewards = one.rewards - (raw.rewards - raw.visits / 2)
+            visits = one.visits - raw.visits
+            parts = [
+                (one.transitions - raw.transitions)[:-1],
+                visits / 2 + rewards,
+                visits / 2 - rewards,
+                one.dropped_out["transitions"] - gone[:-1],
+                one.dropped_out["rewards"] - gone,
             ]
-        )
-        assert (2 * noise == np.rint(2 * noise)).all()
-        assert (noise != np.rint(noise)).any()
-        variance = mechanism.noise_variance(50)["rewards"]
+            cells.append(np.concatenate([part.ravel() for part in parts]))
+        noise = np.array(cells)
+        assert (noise == np.rint(noise)).all()
+        variance = mechanism.noise_variance(50)["transitions"]
         assert noise.var() == pytest.approx(variance, rel=0.05)
+        assert noise.var(axis=0) == pytest.approx(variance, rel=0.4)
         together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
         assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
         assert not any(one.transitions[-1].any() for one in drawn)

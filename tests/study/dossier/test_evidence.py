@@ -40,14 +40,6 @@ def test_batches_of_every_trust_model(trust):
     assert lines["noise on a counter of rewards"].startswith(f"{rounded_noise(deviation)} users (")
 
 
-def test_a_law_in_halves_of_a_user_says_so():
-    trust = TRUSTS["central"]
-    centred = trust.calibrate(SHAPE, statistics=("transitions", "rewards"))
-    assert "half a user" in dict(noise_lines(centred, [100]))["unit of these"]
-    plain = trust.calibrate(SHAPE, statistics=("visits", "rewards"))
-    assert "unit of these" not in dict(noise_lines(plain, [100]))
-
-
 def test_a_central_stream():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
     plan = trust.calibrate(SHAPE, schedule="continual", episodes=100).stored()

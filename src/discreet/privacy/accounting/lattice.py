@@ -5,11 +5,7 @@ For both, the privacy loss of all moved counters together depends on one integer
 *Gaussian.* Moving n counters by s each has the loss (n·s² - 2·s·T) / (2 sigma²), where T is the sum
 of n independent draws. T is itself a discrete Gaussian of parameter sigma·sqrt(n) up to a factor
 exp(±10n·exp(-pi²·sigma²)) in every probability (Kairouz, Liu and Steinke 2021, Proposition 5);
-below sigma = 2.5, where that could be felt, the n draws are convolved. If k more counters move by
-one, the integer is U = s·T + T', T' the sum of their draws. P(U = u) is the sum over t of two
-Gaussian densities, itself Gaussian in t with the variance v = sigma²·n·k/(n·s² + k) around some
-centre; by Poisson summation it differs from the integral, the density of a Gaussian of variance
-sigma²(n·s² + k) at u, by a factor of at most 1 ± 2.1·exp(-2·pi²·v) (s = 2, k >= 2: v >= sigma²/3).
+below sigma = 2.5, where that could be felt, the n draws are convolved.
 
 *Laplace.* Moving one counter by one has the loss +1/scale (if x <= 0) or -1/scale: a randomised
 response with epsilon 1/scale. n moves have the loss (n - 2B)/scale with a binomial B.
@@ -33,12 +29,8 @@ _REACH = 12.0
 _LARGEST_SUM = 20_000_000
 
 
-def discrete_gaussian_delta(
-    sigma: float, cells: int, epsilon: float, *, pile: int = 1, singles: int = 0
-) -> float:
+def discrete_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int = 1) -> float:
     """Exact delta when ``cells`` counters with discrete Gaussian noise move by ``pile`` each.
-
-    ``singles`` more move by one.
 
     >>> round(1e6 * discrete_gaussian_delta(25.36, 36, 1.0), 2)
     0.99
@@ -46,13 +38,8 @@ def discrete_gaussian_delta(
     check_scale(sigma=sigma)
     _validate.count(cells=cells, pile=pile)
     _validate.real(epsilon=epsilon)
-    _validate.count(0, singles=singles)
-    if singles:
-        values, log = _mixed_sum(float(sigma), cells, pile, singles)
-        losses = (cells * pile**2 + singles - 2 * values) / (2 * sigma**2)
-    else:
-        values, log = sum_of_gaussians(float(sigma), cells, epsilon * sigma**2 / pile, pile)
-        losses = (cells * pile**2 - 2 * pile * values) / (2 * sigma**2)
+    values, log = sum_of_gaussians(float(sigma), cells, epsilon * sigma**2 / pile, pile)
+    losses = (cells * pile**2 - 2 * pile * values) / (2 * sigma**2)
     return _hockey_stick(losses, log, float(epsilon))
 
 
@@ -73,14 +60,10 @@ def discrete_laplace_delta(scale: float, moves: int, epsilon: float) -> float:
     return _hockey_stick((moves - 2 * against) / scale, log, float(epsilon))
 
 
-def discrete_gaussian_epsilon(
-    sigma: float, cells: int, delta: float, *, pile: int = 1, singles: int = 0
-) -> float:
+def discrete_gaussian_epsilon(sigma: float, cells: int, delta: float, *, pile: int = 1) -> float:
     """The least epsilon at ``delta``; see `discrete_gaussian_delta`."""
     need_delta(delta, "Gaussian noise")
-    return least_epsilon(
-        lambda e: discrete_gaussian_delta(sigma, cells, e, pile=pile, singles=singles), delta
-    )
+    return least_epsilon(lambda e: discrete_gaussian_delta(sigma, cells, e, pile=pile), delta)
 
 
 def discrete_laplace_epsilon(scale: float, moves: int, delta: float) -> float:
@@ -119,29 +102,6 @@ def sum_of_gaussians(
             f"sum exactly; ask for a larger epsilon."
         )
     values = np.arange(bottom, max(bottom, top) + 1, dtype=np.float64)
-    return values, -0.5 * (values / spread) ** 2 - math.log(spread * math.sqrt(2 * math.pi))
-
-
-def _mixed_sum(sigma: float, cells: int, pile: int, singles: int) -> tuple[FloatArray, FloatArray]:
-    """Values and log-probabilities of pile·T + T', sums of ``cells`` and of ``singles`` draws."""
-    norm = cells * pile**2 + singles
-    if sigma < _SMOOTH or sigma**2 * cells * singles < 2 * norm:
-        one = discrete_gaussian_pmf(sigma)
-        coarse = _power(one.probabilities, cells)
-        spaced = np.zeros((coarse.size - 1) * pile + 1)
-        spaced[::pile] = coarse
-        total = np.convolve(spaced, _power(one.probabilities, singles))
-        values = np.arange(total.size, dtype=np.float64) + one.first * (cells * pile + singles)
-        with np.errstate(divide="ignore"):
-            return values, np.asarray(np.log(total), np.float64)
-    spread = sigma * math.sqrt(norm)
-    reach = math.ceil(_REACH * spread)
-    if 2 * reach > _LARGEST_SUM:
-        raise CalibrationError(
-            f"The noise of sigma={sigma:g} on {cells + singles} counters spreads over too many "
-            f"integers to sum exactly; ask for a larger epsilon."
-        )
-    values = np.arange(-reach, reach + 1, dtype=np.float64)
     return values, -0.5 * (values / spread) ** 2 - math.log(spread * math.sqrt(2 * math.pi))
 
 

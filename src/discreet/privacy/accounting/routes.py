@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -36,24 +36,15 @@ from discreet.privacy.accounting.losses import (
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 
-def library_gaussian_epsilon(
-    sigma: float, cells: int, delta: float, *, pile: int = 1, singles: int = 0
-) -> float:
-    """Epsilon of ``cells`` counters with discrete Gaussian noise that move by ``pile`` each.
-
-    ``singles`` more move by one.
-    """
-    step = min(1e-4, 0.02 * pile / sigma)
-
-    def moved(by: int, times: int) -> Any:
-        one = _module().from_discrete_gaussian_mechanism(
-            sigma, sensitivity=by, value_discretization_interval=step, use_connect_dots=True
-        )
-        return one.self_compose(times)
-
-    total = moved(pile, cells)
-    total = total.compose(moved(1, singles)) if singles else total
-    return float(total.get_epsilon_for_delta(delta))
+def library_gaussian_epsilon(sigma: float, cells: int, delta: float, *, pile: int = 1) -> float:
+    """Epsilon of ``cells`` counters with discrete Gaussian noise that move by ``pile`` each."""
+    one = _module().from_discrete_gaussian_mechanism(
+        sigma,
+        sensitivity=pile,
+        value_discretization_interval=min(1e-4, 0.02 * pile / sigma),
+        use_connect_dots=True,
+    )
+    return float(one.self_compose(cells).get_epsilon_for_delta(delta))
 
 
 def laplace_epsilon(scale: float, moves: int, delta: float) -> float:
@@ -175,27 +166,20 @@ def gaussian_routes(
     delta: float,
     *,
     pile: int = 1,
-    singles: int = 0,
     with_library: bool = False,
 ) -> list[Route]:
-    """Accountings of discrete Gaussian noise when ``cells`` counters move by ``pile`` each.
-
-    ``singles`` more move by one.
-    """
-    l2 = math.sqrt(cells * pile**2 + singles)
-    noise = discrete_gaussian_pmf(sigma)
-    moved = [Shift(noise, pile, cells), Shift(noise, 1, singles)]
-    exact = discrete_gaussian_epsilon(sigma, cells, delta, pile=pile, singles=singles)
+    """Accountings of discrete Gaussian noise when ``cells`` counters move by ``pile`` each."""
+    l2 = pile * math.sqrt(cells)
+    moved = Shift(discrete_gaussian_pmf(sigma), pile, cells)
     routes = [
-        Route("exact lattice", exact),
-        _composed(epsilon_of_shifts(moved, delta)),
+        Route("exact lattice", discrete_gaussian_epsilon(sigma, cells, delta, pile=pile)),
+        _composed(epsilon_of_shifts([moved], delta)),
         Route("concentrated DP", zcdp_epsilon(l2**2 / (2 * sigma**2), delta), bound=True),
     ]
     if sigma >= 4 * pile:
-        routes.append(_analytic(sigma, l2, delta, unit=1 if singles else pile))
+        routes.append(_analytic(sigma, l2, delta, unit=pile))
     if with_library:
-        found = library_gaussian_epsilon(sigma, cells, delta, pile=pile, singles=singles)
-        routes.append(_library(found))
+        routes.append(_library(library_gaussian_epsilon(sigma, cells, delta, pile=pile)))
     return routes
 
 

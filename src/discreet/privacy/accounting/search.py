@@ -40,7 +40,6 @@ from discreet.privacy.accounting.closed_forms import (
     laplace_variance,
 )
 from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
-from discreet.privacy.accounting.lattice import discrete_gaussian_delta
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.accounting.piles import worst_gaussian_delta
 from discreet.privacy.accounting.routes import binomial_routes, cross_check, gaussian_routes
@@ -206,12 +205,8 @@ def jumps_deliver(
 
 
 @functools.lru_cache(maxsize=1024)
-def discrete_gaussian_sigma(
-    cells: int, epsilon: float, delta: float, *, pile: int = 1, singles: int = 0
-) -> float:
+def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: int = 1) -> float:
     """The discrete Gaussian parameter for moves of cells·pile units, at most ``pile`` in a counter.
-
-    With ``singles`` it is for one move: ``cells`` counters by ``pile`` and ``singles`` by one.
 
     That ``cells`` counters by ``pile`` each are the worst of them is proved in `piles`; where the
     proof does not reach (large epsilons) the noise is raised until a bound on all moves
@@ -224,15 +219,13 @@ def discrete_gaussian_sigma(
     25.35
     """
     _validate.count(cells=cells, pile=pile)
-    start = gaussian_sigma(math.sqrt(cells * pile**2 + singles), epsilon, delta)
+    start = gaussian_sigma(pile * math.sqrt(cells), epsilon, delta)
 
-    def found(sigma: float) -> float:
-        if singles:
-            return discrete_gaussian_delta(sigma, cells, epsilon, pile=pile, singles=singles)
-        return worst_gaussian_delta(sigma, cells, epsilon, pile=pile)
+    def holds(sigma: float) -> bool:
+        return worst_gaussian_delta(sigma, cells, epsilon, pile=pile) <= delta
 
-    sigma = _least(lambda s: found(s) <= delta, start, 1e-6)
-    cross_check(gaussian_routes(sigma, cells, delta, pile=pile, singles=singles), at_most=epsilon)
+    sigma = _least(holds, start, 1e-6)
+    cross_check(gaussian_routes(sigma, cells, delta, pile=pile), at_most=epsilon)
     return sigma
 
 

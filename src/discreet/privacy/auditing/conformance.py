@@ -164,7 +164,8 @@ def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
         return
     counts = total([opposites(mechanism.shape)[0]] * users, mechanism.shape)
     truth, noisy, stated = [], [], []
-    for name in (name for name in STATISTICS if name in mechanism.statistics):
+    said = mechanism.noise_variance(users)
+    for name in (name for name in STATISTICS if name in said):
         values = np.asarray(getattr(counts, name), np.float64)
         shown = np.ones(values.shape, np.bool_)
         if isinstance(mechanism, BatchMechanism):
@@ -175,7 +176,7 @@ def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
             values, shown = values.sum(axis=0), shown[0]
         truth.append(values.ravel())
         noisy.append(shown.ravel())
-        stated.append(np.full(values.size, mechanism.noise_variance(users)[name]))
+        stated.append(np.full(values.size, said[name]))
     kept, variances = np.concatenate(noisy), np.concatenate(stated)
     here = np.flatnonzero(kept) + (last - 1) * kept.size
     response = seen.response[here]

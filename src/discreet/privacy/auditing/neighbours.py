@@ -58,7 +58,6 @@ def opposites(shape: Shape) -> tuple[Episode, Episode]:
 EVERYTHING = "everything"
 REWARDS, ONE_STEP, LAST_STEP = "rewards only", "one step only", "last step only"
 OFF_POLICY = "off the policy"
-ALTERNATING = "every other step"
 
 
 def neighbours(shape: Shape) -> dict[str, Episode]:
@@ -74,16 +73,6 @@ def neighbours(shape: Shape) -> dict[str, Episode]:
         ONE_STEP: _changed(usual, shape, 0),
         LAST_STEP: _changed(usual, shape, shape.horizon - 1),
     }
-
-
-def alternating(shape: Shape) -> Episode:
-    """Who moves a release of centred rewards most: elsewhere at every other step.
-
-    In between she is where the first opposite is, and earns nothing there.
-    """
-    elsewhere = np.arange(shape.horizon) % 2
-    states = (shape.states - 1) * np.append(elsewhere, shape.horizon % 2)
-    return Episode(states, (shape.actions - 1) * elsewhere, elsewhere.astype(np.float64))
 
 
 def _changed(user: Episode, shape: Shape, step: int) -> Episode:

@@ -16,11 +16,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.neighbours import (
-    ALTERNATING,
     EVERYTHING,
     OFF_POLICY,
     Episode,
-    alternating,
     everything,
     neighbours,
     opposites,
@@ -146,7 +144,7 @@ def batch_path(
         crowd = [first] + [usual] * (users - 1)
         return lambda sampler: way(mechanism, crowd, sampler, support)
 
-    others = {OFF_POLICY: other} if on_policy else _others(mechanism)
+    others = {OFF_POLICY: other} if on_policy else neighbours(mechanism.shape)
     return Path(
         name,
         "batch",
@@ -155,13 +153,6 @@ def batch_path(
         note=f"{users:,} users" if users > 1 else "",
         simulated=name != REPORTS and mechanism.guarantee.notion == "LDP",
     )
-
-
-def _others(mechanism: BatchMechanism) -> dict[str, Episode]:
-    others = neighbours(mechanism.shape)
-    if mechanism.centred:
-        others[ALTERNATING] = alternating(mechanism.shape)
-    return others
 
 
 def episodes_path(mechanism: BatchMechanism, users: int) -> Path:
@@ -183,7 +174,7 @@ def episodes_path(mechanism: BatchMechanism, users: int) -> Path:
 
         return run
 
-    others = {label: world(user) for label, user in _others(mechanism).items()}
+    others = {label: world(user) for label, user in neighbours(mechanism.shape).items()}
     note = f"{users:,} users"
     return Path(EPISODES, "batch", world(usual), others, note=note, thorough=False)
 

@@ -268,10 +268,8 @@ def one_draw(sigma: Fraction) -> tuple[int, arb_poly]:
 
 @lru_cache(maxsize=64)
 @at_precision(PRECISION)
-def sum_of_draws(
-    sigma: Fraction, draws: int, times: int = 1, singles: int = 0
-) -> list[tuple[int, arb]]:
-    """Values of ``times``·(sum of ``draws`` draws) + (sum of ``singles``), and their probabilities.
+def sum_of_draws(sigma: Fraction, draws: int) -> list[tuple[int, arb]]:
+    """Values of the sum of ``draws`` draws, and their probabilities.
 
     These are balls. Probabilities of values that need a draw beyond the window are underestimated:
     what is missing from one must be counted as a loss by an upper bound, and may be left out by a
@@ -279,12 +277,7 @@ def sum_of_draws(
     """
     reach, poly = one_draw(sigma)
     whole = poly**draws if draws else arb_poly([1])
-    if times > 1:
-        spaced = [arb(0)] * (times * whole.degree() + 1)
-        spaced[::times] = whole.coeffs()
-        whole = arb_poly(spaced)
-    whole = whole * poly**singles if singles else whole
-    first = -(draws * times + singles) * reach
+    first = -draws * reach
     return [(first + i, mass) for i, mass in enumerate(whole.coeffs())]
 
 

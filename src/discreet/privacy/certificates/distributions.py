@@ -381,44 +381,32 @@ class TableNoise(_Moved):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianMoves(Noise):
-    """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each.
-
-    ``singles`` more move by one.
-    """
+    """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each."""
 
     sigma: Fraction
     times: int
     shift: int = 1
-    singles: int = 0
     name: ClassVar[str] = "discrete-gaussian"
-    moved = ("times", "shift", "singles")
+    moved = ("times", "shift")
 
     def moves(self) -> Moves:
-        return _shifts((self.shift, self.times), (1, self.singles))
-
-    @property
-    def squares(self) -> int:
-        return self.times * self.shift**2 + self.singles
+        return _shifts((self.shift, self.times))
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """By the lemma of `sums`; little noise is convolved."""
         progress("summing over the integers")
-        if self.singles:
-            cells = self.times + self.singles
-            shifted = Shifted(sigma=self.sigma, norm=self.squares, cells=cells, ones=False)
-        else:
-            times = self.times
-            shifted = Shifted(sigma=self.sigma, norm=times, cells=times, step=self.shift)
-        if self.sigma < Fraction(8, 5) or (self.singles and excess(shifted) > 1 + ball(self.room)):
+        times = self.times
+        shifted = Shifted(sigma=self.sigma, norm=times, cells=times, step=self.shift)
+        if self.sigma < Fraction(8, 5):
             method = {"name": "convolution", "bits": _MASS_BITS, "cut": _cut(delta)}
             return upper(self._convolved(epsilon)), method
         return upper(delta_of_shift(shifted, epsilon)[0]), {"name": "sum"}
 
     def _convolved(self, epsilon: Fraction) -> arb:
         kept, total = arb(0), arb(0)
-        for value, mass in sum_of_draws(self.sigma, self.times, self.shift, self.singles):
-            loss = (self.squares - 2 * value) / (2 * self.sigma**2)
+        for value, mass in sum_of_draws(self.sigma, self.times):
+            loss = self.shift * (self.times * self.shift - 2 * value) / (2 * self.sigma**2)
             kept += mass
             if loss > epsilon:
                 total += mass * -ball(epsilon - loss).expm1()

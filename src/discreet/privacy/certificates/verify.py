@@ -579,27 +579,15 @@ def check_table(entry: "Entry") -> Fraction:
 
 def check_discrete_gaussian(entry: "Entry") -> Fraction:
     """Every counter carries discrete Gaussian noise."""
-    variance, moves = entry.variance("sigma"), entry.moves()
-    if entry.method == "convolution":
-        return _convolution(entry, variance, moves)
-    step, cells = math.gcd(*(shift for shift, _ in moves)), sum(times for _, times in moves)
-    norm = sum((shift // step) ** 2 * times for shift, times in moves)
-    return shifted_delta(variance, norm, step, cells, entry.epsilon, norm == cells)
-
-
-def _convolution(entry: "Entry", variance: Fraction, moves: list[Pair]) -> Fraction:
-    bits, cut = entry.bits(), entry.cut()
-    total: Masses = (0, [1 << bits], 0)
-    for shift, times in moves:
-        part = repeat(gaussian_masses(variance, bits, entry.tail()), times, bits, cut)
-        spend(len(part[1]) * abs(shift))
-        spaced = [0] * ((len(part[1]) - 1) * abs(shift) + 1)
-        spaced[:: abs(shift)] = part[1]
-        total = compose(total, (part[0] * abs(shift), spaced, part[2]), bits, cut)
-    squares = sum(shift * shift * times for shift, times in moves)
-    delta = Fraction(total[2])
-    for value, mass in enumerate(total[1], total[0]):
-        left = entry.epsilon - (squares - 2 * value) / (2 * variance)
+    variance, ((shift, times),) = entry.variance("sigma"), entry.moves()
+    if entry.method == "sum":
+        return shifted_delta(variance, times, shift, times, entry.epsilon, True)
+    bits = entry.bits()
+    masses = gaussian_masses(variance, bits, entry.tail())
+    first, total, lost = repeat(masses, times, bits, entry.cut())
+    delta = Fraction(lost)
+    for value, mass in enumerate(total, first):
+        left = entry.epsilon - shift * (times * shift - 2 * value) / (2 * variance)
         if left < 0 and mass:
             delta += mass * (1 - Fraction(exp(left)[0], ONE))
     return delta / (1 << bits)
@@ -955,6 +943,8 @@ def derived(entry: Entry) -> Any:
     found = moves_of(release)
     if noise["name"] not in found:
         raise Refused(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
+    if not found[noise["name"]]:
+        raise Refused("Nothing is released here that a user could move.")
     if noise.get("length", release.get("episodes")) != release.get("episodes"):
         raise Refused("Expected noise.length to be the release's episodes.")
     if "users" in release and (release["users"] is None) != (noise["name"] == "poisson"):
@@ -982,19 +972,12 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
       and entries up to H, of squared norm 2kH·H at most.
     - A tree over K episodes has L = ceil(log2 K) levels of noisy nodes (at least one); an episode
       is in one node of each, so everything moves L times. Square root: the noise has its columns.
-    - A central batch of transitions and rewards is released in half units: a transition counts 2,
-      a reward 2r - 1, and who has left is counted, so every user is in one transition counter at
-      every step. Two users in different cells: two transition counters move by 2, two rewards by 1.
-      In the same cell: the reward moves by 2; transitions by 2, twice, unless the next states are
-      the same, too, and then nothing makes the next cells differ but the action. With m steps of
-      transitions and d steps in different cells at most 2m + H - d counters move by 2 and 2d by 1.
-      A move of one counter by 2 is worse than moves of two by 1 (their sum is sufficient for both),
-      so a small d is worst; but below floor(H/2) equal cells follow each other, and every step less
-      in different cells leaves the transitions of two more steps unmoved: d = floor(H/2).
-    - Bits: kH counters up, kH down, like bounded noise. Histogram: a user has one unit in each
+    - Bits: kH counters up, kH down, like bounded noise.
+    - Groups (central batches of transitions and rewards; histograms): a user has one unit in each
       group, a statistic at a step (without the last transitions, if these are left out), and moves
-      it to another cell. Groups of equally many cells have equal noise; a policy with one action
-      per state has S·S + 1 cells for transitions, 2S + 1 for rewards and S + 1 for visits.
+      it to another cell. Of a reward there are two cells, one and zero; who has left has a cell,
+      too. Groups of equally many cells have equal messages; a policy with one action per state has
+      S·S + 1 cells for transitions, 2S + 1 for rewards and S + 1 for visits.
     - One-step and split: one category of one step is reported, as one bit per category: one rises,
       one falls. Randomised response: 2kH bits change.
     - Layers: transitions and visits per step (k = 2), and losses of up to 1024 units: bandit, once,
@@ -1023,6 +1006,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     if mechanism in known:
         return known[mechanism]
     missing = not release.get("last_transitions", True)
+    units -= 2 * (missing and "transitions" in names)
     if mechanism == "histogram":
         cells: dict[int, int] = {}
         for name, width in (("transitions", release["states"]), ("rewards", 2), ("visits", 1)):
@@ -1030,21 +1014,13 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
             if name in names and steps:
                 size = width * release["states"] + 1
                 cells[size] = cells.get(size, 0) + steps
-        total = sum(cells.values())
-        return {
-            "histogram": {"times": [*cells.values()]},
-            "poisson": shifts((1, total), (-1, total)),
-        }
-    moved = shifts((1, units * levels))
-    if release["trust"] == "central" and names == ["transitions", "rewards"] and not tree:
-        steps, different = horizon - missing, horizon // 2
-        moved = shifts((2, 2 * steps + horizon - different), (1, 2 * different))
-        units = 4 * steps + 2 * horizon
+        both = shifts((1, units // 2), (-1, units // 2))
+        return {"histogram": {"times": [*cells.values()]}, "poisson": both}
     if mechanism.endswith("laplace"):
         return {"discrete-laplace": shifts((1, units * levels))}
     if pile > 1:
         return {"piled-gaussian": {"total": units, "largest": pile, "copies": levels}}
-    return {"discrete-gaussian": moved}
+    return {"discrete-gaussian": shifts((1, units * levels))}
 
 
 def shifts(*moves: Pair) -> list[dict[str, int]]:

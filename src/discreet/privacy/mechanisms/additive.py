@@ -27,7 +27,6 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.mechanisms.base import (
-    HALF,
     USUAL_SIZES,
     AuditSizes,
     BatchMechanism,
@@ -52,7 +51,7 @@ from discreet.privacy.mechanisms.noise import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Form, Sensitivity
+from discreet.privacy.sensitivity import CENTRED, Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -82,16 +81,22 @@ class AdditiveBatch(BatchMechanism):
     @property
     def sensitivity(self) -> Sensitivity:
         """How far one user moves the released integers."""
-        form = Form(self.centred, self.last_transitions)
-        return form.sensitivity(self.shape.horizon, self.statistics)
+        return Sensitivity.of(
+            self.shape.horizon, self.statistics, last_transitions=self.last_transitions
+        )
 
     def noise_variance(self, users: int) -> dict[str, float]:
-        """The same for every counter; variances of the users' noise add up."""
+        """The same for every counter; variances of the users' noise add up.
+
+        Of the two cells of a reward: half their difference, and their sum, a measurement of visits.
+        """
+        one = self.noise.variance
         if self.by_devices:
-            check_exact(users * self.noise.variance)
-            return dict.fromkeys(self.statistics, users * self.noise.variance)
-        unit = HALF.scale if self.centred else 1.0
-        return dict.fromkeys(self.statistics, unit**2 * self.noise.variance)
+            check_exact(users * one)
+            return dict.fromkeys(self.statistics, users * one)
+        if self.centred:
+            return {"transitions": one, "visits": 2 * one, "rewards": one / 2}
+        return dict.fromkeys(self.statistics, one)
 
     def drawn(self, sampler: Sampler, users: int, cells: int) -> IntArray:
         """Independent noise on each of ``cells`` counters of a batch of ``users``."""
@@ -229,11 +234,10 @@ class AddedOnce:
         """The mechanism for this request."""
         _check_who_adds(spec, by_devices=self.by_devices)
         shape, statistics = request.shape, request.statistics
-        form = Form()
-        if not self.by_devices:
-            last = request.last_transitions
-            form = Form.of(shape.horizon, statistics, last_transitions=last)
-        noise, guarantee = self.design(trust, form.sensitivity(shape.horizon, statistics))
+        centred = set(statistics) == set(CENTRED) and not self.by_devices
+        last = request.last_transitions or not centred
+        sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=last)
+        noise, guarantee = self.design(trust, sensitivity)
         check_exact(noise.variance)
         return self.kind(
             spec=spec,
@@ -242,7 +246,8 @@ class AddedOnce:
             guarantee=guarantee,
             noise=noise,
             by_devices=self.by_devices,
-            **form._asdict(),
+            centred=centred,
+            last_transitions=last,
         )
 
 

@@ -39,7 +39,6 @@ from discreet.privacy.statistics import (
     PrivateCounts,
     check_counts,
     check_support,
-    half_units,
     split,
     supported_counts,
 )
@@ -655,7 +654,7 @@ def noisy_batch(
         support: ``bool[H, S, A]`` or None for everything.
     """
     if mechanism.centred:
-        return _centred_batch(
+        return _batch_of_cells(
             mechanism, counts, draw, check_support(support, mechanism.shape), secure
         )
     return randomised_batch(
@@ -667,30 +666,37 @@ def noisy_batch(
     )
 
 
-HALF = Debias(scale=0.5)
-"""What half units are worth."""
+CELLS = Debias(scales={"rewards": 0.5})
+"""What the integers of a release in cells are worth: rewards are sums of 2r - 1."""
 
 
-def _centred_batch(
+def _batch_of_cells(
     mechanism: BatchMechanism, counts: Counts, draw: NoiseOf, mask: BoolArray, secure: bool
 ) -> PrivateCounts:
-    """As `noisy_batch`, in half units; rows without transitions carry no noise either."""
-    raw = half_units(
-        supported_counts(counts, mechanism.shape, mask), last_transitions=mechanism.last_transitions
-    )
-    steps = np.nonzero(mask)[0]
-    kept = (
-        len(steps)
-        if mechanism.last_transitions
-        else int((steps < mechanism.shape.horizon - 1).sum())
-    )
-    moved = raw["transitions"][:kept]  # rows are in the order of their steps
+    """As `noisy_batch`, in groups of cells (`sensitivity`); every cell has noise of its own."""
+    kept, horizon = supported_counts(counts, mechanism.shape, mask), mechanism.shape.horizon
+    steps, visits = np.nonzero(mask)[0], kept.row_visits
+    moving = horizon if mechanism.last_transitions else horizon - 1
+    here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
+    moves = kept.row_transitions.copy()
+    rows = int((steps < moving).sum())  # rows are in the order of their steps
+    moves[rows:] = 0
+    moved = moves[:rows]
     moved += draw("transitions", moved.size).reshape(moved.shape)
-    dropped_out = raw.pop("dropped_out")
-    raw["rewards"] = raw["rewards"] + draw("rewards", raw["rewards"].size)
-    gone = {"transitions": HALF("transitions", dropped_out + draw("dropped_out", dropped_out.size))}
+    earned = np.stack([visits - kept.row_rewards, kept.row_rewards])
+    zeros, ones = earned + draw("rewards", earned.size).reshape(earned.shape)
+    gone = counts.users - here
     return batch_release(
-        mechanism, raw, counts.users, mask, secure=secure, estimate=HALF, dropped_out=gone
+        mechanism,
+        {"transitions": moves, "visits": zeros + ones, "rewards": ones - zeros},
+        counts.users,
+        mask,
+        secure=secure,
+        estimate=CELLS,
+        dropped_out={
+            "transitions": CELLS("transitions", gone[:moving] + draw("dropped_out", moving)),
+            "rewards": CELLS("visits", gone + draw("dropped_out", horizon)),
+        },
     )
 
 

@@ -144,14 +144,16 @@ class HistogramBatch(BatchMechanism):
         # How many noise cells each user adds depends on the batch (`groups`).
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         request.check()
-        moves = Sensitivity.of(request.shape.horizon, request.statistics).moves
-        moves -= "transitions" in request.statistics and not request.last_transitions
+        last = request.last_transitions
+        moves = Sensitivity.of(
+            request.shape.horizon, request.statistics, last_transitions=last
+        ).moves
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism
         return {
             "guarantee": _guarantee(shuffled),
             "centred": True,
-            "last_transitions": request.last_transitions,
+            "last_transitions": last,
             "epsilon": epsilon,
             "delta": delta,
             "moves": moves,

@@ -285,12 +285,8 @@ class Gaussian(NoiseDistribution):
         if pooled and sensitivity.pile > 1:
             piles = {"total": sensitivity.units, "largest": sensitivity.pile, "copies": copies}
             return "piled-gaussian", {"sigma": sigma, **piles}
-        moves = {"times": sensitivity.piles * copies, "shift": sensitivity.pile}
-        return "discrete-gaussian", {
-            "sigma": sigma,
-            **moves,
-            "singles": sensitivity.singles * copies,
-        }
+        moves = {"times": sensitivity.cells * copies, "shift": sensitivity.pile}
+        return "discrete-gaussian", {"sigma": sigma, **moves}
 
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
         return float(copies * l2**2 / (2 * self.sigma**2))
@@ -303,10 +299,9 @@ class Gaussian(NoiseDistribution):
 
         return gaussian_routes(
             self.sigma,
-            sensitivity.piles,
+            sensitivity.cells,
             delta,
             pile=sensitivity.pile,
-            singles=sensitivity.singles,
             with_library=with_library,
         )
 

@@ -1,15 +1,14 @@
 """Central, one release per batch: discrete Gaussian or discrete Laplace noise on every counter.
 
-**What is released.** Transitions and rewards (what learners ask for) in half units, rewards
-centred, with the number of users who have left the policy, and without the transitions of the last
-step where nobody needs them (with a single step they are kept: nothing else tells the visits).
-Other statistics as plain counts.
+**What is released.** Transitions and rewards (what learners ask for) in groups of cells, as the
+shuffled histogram has them: of every step the cells (s, a, s') of the transitions, (s, a, 1) and
+(s, a, 0) of the rewards, and in both ``dropped_out``, for users who have left the policy; without
+the transitions of the last step where nobody needs them. Other statistics as plain counts.
 
-**Proof.** Replacing one user's episode moves the plain counters, for each of k statistics and each
-of the H steps, by at most one unit out of one counter and one unit into another, so L1 = 2kH and
-L2 = sqrt(2kH). In half units it moves at most a counters by 2 and b by 1, with a and b as in the
-lemma of `discreet.privacy.sensitivity`, and nothing else moves further; L1 = 2a + b,
-L2 = sqrt(4a + b).
+**Proof.** Replacing one user's episode moves the counters, for each of k statistics and each of the
+H steps, by at most one unit out of one counter and one unit into another, so L1 = 2g and
+L2 = sqrt(2g) with g = kH, or kH - 1 without the last transitions
+(`discreet.privacy.sensitivity`).
 
 *Laplace.* For integer noise with P(x) proportional to exp(-|x|/b), shifting a counter by one
 changes the probability of every output by at most exp(1/b). A neighbour shifts L1 units in all, so
@@ -44,10 +43,7 @@ _SIZES = AuditSizes(forms=("", "centred"))
 
 def gaussian_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Gaussian, Guarantee]:
     """The least sigma that delivers (epsilon, delta) for counters of this sensitivity."""
-    moved, singles = sensitivity.piles, sensitivity.singles
-    sigma = discrete_gaussian_sigma(
-        moved, trust.epsilon, trust.delta, pile=sensitivity.pile, singles=singles
-    )
+    sigma = discrete_gaussian_sigma(sensitivity.cells, trust.epsilon, trust.delta)
     return Gaussian(sigma), guaranteed(trust, trust.epsilon, trust.delta)
 
 

@@ -438,6 +438,8 @@ def released_flow(
             measurements=Measurements.of(counts),
         )
         transitions, visits = found.transitions, found.visits
+    elif counts.row_visits is not None:
+        visits = counts.row_visits
     elif counts.last_transitions:
         visits = transitions.sum(axis=-1)
     else:

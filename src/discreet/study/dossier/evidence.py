@@ -222,8 +222,6 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
         for name, value in noise.fields().items():
             yield f"its {name}, exactly", _plain(value)
         yield "one participant moves", _moves(noise.moves())
-        if getattr(mechanism, "centred", False) and noise.name.startswith("discrete-"):
-            yield "unit of these", "half a user: a step counts 2, a reward between -1 and 1"
     times = (
         [mechanism.episodes]
         if isinstance(mechanism, ContinualMechanism)
