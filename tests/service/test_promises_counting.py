@@ -126,7 +126,17 @@ def test_p03_replays_are_refused_after_bodies_are_scrubbed(place):
 
 POINTS = [
     f"{name}.{when}"
-    for name in ("adopt", "admit", "announce", "submit", "scatter", "gather", "seal", "done")
+    for name in (
+        "adopt",
+        "admit",
+        "announce",
+        "submit",
+        "scatter",
+        "gather",
+        "seal",
+        "hand",
+        "done",
+    )
     for when in ("before", "after")
 ]
 

@@ -396,6 +396,39 @@ main()
 """
 
 
+def test_p29_a_running_shuffler_reads_its_tickets_again_on_sighup(tmp_path, port):
+    from discreet.service.setup import Terms, make_tickets, setup_service
+    from helpers.services import study_arguments
+
+    url = f"http://127.0.0.1:{port}"
+    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
+    one = setup_service(tmp_path / "x", terms, trust=trust, url=url, **study_arguments())
+    command = [sys.executable, "-c", ROLE, "shuffler", "--config", str(one.config("shuffler"))]
+    process = subprocess.Popen([*command, "--rehearsal"], stderr=subprocess.DEVNULL)
+    try:
+        with Client(url) as client:
+            while tickets_of(client) is None:
+                assert process.poll() is None
+                threading.Event().wait(0.1)
+            assert tickets_of(client) == 0
+            make_tickets(one.folder, 7)
+            process.send_signal(signal.SIGHUP)
+            while tickets_of(client) == 0:
+                assert process.poll() is None
+                threading.Event().wait(0.1)
+            assert tickets_of(client) == 7
+    finally:
+        process.kill()
+        process.wait()
+
+
+def tickets_of(client):
+    try:
+        return client.metrics()["tickets"]
+    except UnreachableError:
+        return None
+
+
 def test_p20_sigterm_ends_every_role(tmp_path, port):
     """Also while somebody holds a connection open and says nothing."""
     from discreet.service.setup import Terms, setup_service

@@ -75,6 +75,7 @@ def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state):
     assert store.submit(submissions(one, few, b"<mark>")) == ["accepted"] * len(few)
     if state in ("sealed", "handed"):
         store.seal()
+        assert code(store.bucket, 0, 0, 0) == "notFull"  # nothing leaves unnoticed
     if state == "handed":
         store.buckets(0, 0)
     assert store.state(0) == state

@@ -521,9 +521,10 @@ class Store(ABC):
         return [bucket for (bucket,) in rows]
 
     def bucket(self, number: int, place: int, bucket: int) -> bytes:
-        """One bucket: the same bytes at every reading."""
+        """The same bytes at every reading, after `buckets` has noted that they leave."""
         with self._reading():
-            self._check_sealed(number)
+            if self._check_sealed(number) != "handed":
+                raise Refusal("notFull")
             query = "SELECT body FROM sealed WHERE place = ? AND bucket = ?"
             ((body,),) = self._execute(query, place, bucket)
         return bytes(body)
