@@ -88,6 +88,17 @@ def test_more_users_less_noise_and_fewer_releases_see_more():
     assert seen(discreet.Local(1).calibrate(shape), 5_000) > TOO_LARGE
 
 
+def test_where_later_states_are_lost_in_noise_it_says_nothing():
+    """Seven states, eight steps, four releases: the formula said 0.11, and the power was 0.4."""
+    both = ("transitions", "rewards")
+    central = discreet.Central(1, 1e-6).calibrate(
+        Shape(7, 3, 8), statistics=both, last_transitions=False
+    )
+    assert smallest_difference(central, 5_000, releases=4) == float("inf")
+    assert smallest_difference(central, 5_000) < TOO_LARGE
+    assert what_it_sees(float("inf"), 5_000).startswith("Too small to say")
+
+
 def test_a_stream_is_one_release_of_all():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
     stream = trust.calibrate(Shape(3, 2, 4), schedule="continual", episodes=50_000)

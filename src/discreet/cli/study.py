@@ -1,6 +1,7 @@
 """`discreet study`: the life of a study on the command line; a group of commands is one Typer."""
 
 import json as json_text
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,8 +150,12 @@ def start(
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
         study = begin(file, **arguments, **rehearsal.arguments())
-    plain = {**_facts(study), "smallest_difference": study.smallest_difference}
-    plain["token"] = study.token
+    seen = study.smallest_difference
+    plain = {
+        **_facts(study),
+        "smallest_difference": seen if math.isfinite(seen) else None,
+        "token": study.token,
+    }
     rows = [
         *_guarantee_rows(study),
         ("what to expect", study.what_to_expect),
