@@ -63,6 +63,13 @@ def test_ports_are_the_same_everywhere(tmp_path):
     assert services["shuffler"]["ports"] == ["443:443"] and "listen 443 ssl;" in nginx
 
 
+def test_the_analysers_requests_have_places_of_their_own_for_every_study():
+    (own,) = re.findall(r"location ~ (\S+) \{", (SHIPPED / "nginx.conf").read_text())
+    for start in ("", f"/studies/{'0f' * 32}"):
+        assert re.match(own, f"{start}/v1/batches/3/done")
+        assert not re.match(own, f"{start}/v1/reports")
+
+
 def test_the_image_is_pinned_small_and_powerless():
     docker = (SHIPPED / "Dockerfile").read_text()
     services = yaml.safe_load((SHIPPED / "compose.yaml").read_text())["services"]
