@@ -130,18 +130,30 @@ def test_p24_nginx_keeps_nothing_and_bounds_what_one_address_holds(tmp_path):
         trusted = tmp_path / "nginx" / "ca.pem"
         tls = ssl.create_default_context(cafile=trusted)
 
-        async def crowd():
-            lines = [await asyncio.open_connection("127.0.0.1", port, ssl=tls) for _ in range(130)]
-            for _, writer in lines:
-                writer.write(HEAD)
-            try:
-                answer = await asyncio.wait_for(lines[-1][0].readline(), 60)
-            finally:
-                for _, writer in lines:
-                    writer.transport.abort()
-            return answer
+        async def one(writers):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+            writers.append(writer)
+            writer.write(HEAD)
+            return await reader.readline()
 
-        assert b" 429 " in asyncio.run(crowd())
+        async def crowd():
+            writers = []
+            tasks = [asyncio.create_task(one(writers)) for _ in range(200)]
+            try:
+                for answer in asyncio.as_completed(tasks):
+                    if b" 429 " in await answer:
+                        return True
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for writer in writers:
+                    writer.transport.abort()
+            return False
+
+        assert any(
+            asyncio.run(crowd()) for _ in range(3)
+        )  # a busy machine may open too few in time
         while not honest(url, reports[:1], ca_file=trusted):  # until nginx has seen them go
             pass
         with Client(url, ca_file=trusted) as client, pytest.raises(UnreachableError, match="404"):
