@@ -20,15 +20,15 @@ printed). What holds is then proved for the counts and the finer losses *togethe
 
 * Laplace noise: pure epsilons add up; the losses get what the counts leave of epsilon, in exact
   rationals.
-* Plain Gaussian trees and local reports: `two_lattices` bounds delta for discrete counts and losses
-  on their two lattices, for all moves of one user; the noise on both is raised (by 1% at most)
-  until the guarantee holds. (That the sum is "again Gaussian" is *not* true: at H = 1, epsilon = 40
-  it would deliver 1.07 times the delta.)
+* Plain Gaussian trees and local reports: `two_lattice_delta` bounds delta for discrete counts and
+  losses on their two lattices, for all moves of one user; the noise on both is raised (by 1% at
+  most) until the guarantee holds. (That the sum is "again Gaussian" is *not* true: at
+  H = 1, epsilon = 40 it would deliver 1.07 times the delta.)
 * Toeplitz, averaged and padded trees: counts carry continuous Gaussian noise, rounded, up to the
   cost of its grid (proofs in `mechanisms.toeplitz` and `mechanisms.tree`). Cumulative losses are
   treated likewise, on a grid of at least as many steps. Bandit losses exceed a continuous Gaussian
-  loss by at most the slack of `two_lattices`. Where the grid costs too much (very large epsilon),
-  concentrated privacy adds up instead.
+  loss by at most the slack of `two_lattice_delta`. Where the grid costs too much (very large
+  epsilon), concentrated privacy adds up instead.
 
 Both notions are those of the counts: JDP by the billboard lemma, LDP because every report is
 private by itself.

@@ -31,7 +31,7 @@ from discreet._types import Plain
 from discreet.errors import MissingExtraError, StudyError
 
 Row = tuple[str, str, str, bytes]
-"""One row of the evidence: name, kind, shape, bytes (see `packing`)."""
+"""One row of the evidence: name, kind, shape, bytes."""
 KINDS = ("start", "batch", "reissue", "close")
 
 

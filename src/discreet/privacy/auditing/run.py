@@ -81,7 +81,7 @@ class AuditRow:
 
 
 def audit(
-    mechanisms: Sequence[str] = (),
+    mechanisms: str | Sequence[str] = (),
     *,
     epsilon: float = 1.0,
     delta: float = 1e-6,
@@ -92,7 +92,7 @@ def audit(
     """Audit mechanisms at (epsilon, delta), all of them by default: one row for every path.
 
     Args:
-        mechanisms: names such as ``"central/gaussian"``, ``"gaussian"`` or ``"central"``.
+        mechanisms: one name or several: ``"central/gaussian"``, ``"gaussian"`` or ``"central"``.
         epsilon: to calibrate to.
         delta: to calibrate to (mechanisms with a pure epsilon are held to delta = 0).
         quick: the secure branch only, one long run, attacks on batches only, no bounded noise
@@ -100,7 +100,7 @@ def audit(
         seed: of the attacked noise.
         progress: told the name of each mechanism and path before its turn.
 
-    >>> for row in audit(["central/laplace"], quick=True):
+    >>> for row in audit("central/laplace", quick=True):
     ...     print(row.path, row.exact_epsilon)
     release 1.0
     simulate 1.0
@@ -109,6 +109,7 @@ def audit(
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
+    mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
     names = [name for name in mechanisms if name != INTEGERS]
     chosen = [e for name in names for e in find(name, epsilon=epsilon, delta=delta)]
     if not mechanisms:

@@ -935,7 +935,11 @@ def derived(entry: Entry) -> Any:
     kind = f"{entry.field('release', 'trust')} {entry.field('release', 'schedule')}"
     mechanism = entry.field("release", "mechanism")
     if kind not in KINDS or mechanism not in KINDS[kind][0].split():
-        raise Refused(f"This program knows no release by {short(mechanism)} ({short(kind)}).")
+        known = ", ".join(KINDS[kind][0].split()) if kind in KINDS else "none of that kind"
+        raise Refused(
+            f"This program knows no release by {short(mechanism)} ({short(kind)}), only: {known}. "
+            "A mechanism of your own is registered with certified_as=, the one of these that it is."
+        )
     entry.only("release", KINDS[kind][1])
     for name, (holds, rule) in RULES.items():
         if name in release and not holds(release[name]):

@@ -7,7 +7,7 @@ L2 = sqrt(2kH). Every report is private by itself: sums, averages and policies a
 *Laplace*: discrete noise of scale b changes the probability of every report by at most
 exp(L1/b), a pure epsilon = L1/b.
 *Gaussian*: the 2kH unit shifts of discrete Gaussian noise are composed exactly
-(`calibration.discrete_gaussian_sigma`); one user is a batch of one.
+(`accounting.discrete_gaussian_sigma`); one user is a batch of one.
 *Bounded* (Dagan and Kur 2022): symmetric noise on the integers between -R and R with
 P(x) proportional to exp(-exp(1/(1 - (x/R)²))). Values that only one of two neighbours can produce
 have an infinite privacy loss; their (doubly exponentially small) probability is part of delta. R is

@@ -16,7 +16,7 @@ every likelihood ratio is at most exp(L1/b) = e^epsilon for b = L1/epsilon: a pu
 
 *Gaussian.* The privacy loss of shifts v under continuous Gaussian noise depends on |v| = L2 only,
 and Balle and Wang (2018, Theorem 8) give its delta(epsilon) exactly. The noise is discrete, so this
-is only the starting point: `calibration.discrete_gaussian_sigma` composes these shifts of the
+is only the starting point: `accounting.discrete_gaussian_sigma` composes these shifts of the
 discrete distribution exactly and raises sigma until delta(epsilon) <= delta holds for it.
 
 A user belongs to one batch, so all batches together deliver what one of them does (parallel

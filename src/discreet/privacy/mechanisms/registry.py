@@ -224,8 +224,8 @@ _ENCODERS = {
 def mechanisms(trust: str, schedule: Schedule) -> dict[str, MechanismSpec]:
     """All of one trust model and schedule by name, the default first.
 
-    >>> list(mechanisms("central", "batch"))
-    ['gaussian', 'laplace']
+    >>> next(iter(mechanisms("central", "batch")))
+    'gaussian'
     """
     return {m.name: m for m in everything() if (m.trust, m.schedule) == (trust, schedule)}
 

@@ -46,7 +46,7 @@ def fill_words(state: WordArray, out: WordArray) -> None:
 
 @inlined
 def _from_table(table: WordArray, word: np.uint64) -> int:
-    """A value of an alias table of `laplace_digits`."""
+    """A value of an alias table of `digit_weights`."""
     column = np.int64(word & _COLUMN)
     entry = table[column]
     stays = (word >> _CHANCE) < (entry >> _CHANCE)
@@ -55,7 +55,7 @@ def _from_table(table: WordArray, word: np.uint64) -> int:
 
 @kernel
 def fill_laplace(state: WordArray, tables: WordArray, terms: int, out: IntArray) -> None:
-    """Sums of ``terms`` discrete Laplace draws, digit by digit (see `laplace_digits`).
+    """Sums of ``terms`` discrete Laplace draws, digit by digit (see `digit_weights`).
 
     ``v >> 63`` is -1 for negative v, whose digits below are complements.
     """

@@ -268,7 +268,7 @@ class SimulationSampler:
 
     Every draw has the stated distribution up to the rounding of doubles (total variation below
     1e-12 for all scales up to 1e4, growing with the scale as 1e-16·scale after that). Large draws
-    of Laplace noise do not depend on it: their tables are exact (`laplace_digits`).
+    of Laplace noise do not depend on it: their tables are exact (`digit_weights`).
 
     >>> SimulationSampler(np.random.default_rng(0)).discrete_laplace(2.0, 5).dtype
     dtype('int64')
