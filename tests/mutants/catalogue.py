@@ -456,9 +456,9 @@ _LOCAL = (
         "split-simulated-flips",
         "a simulated batch of split reports has the false bits of half its users",
         "false = sampler.binomial(size - truth, self.flip, truth.shape)\n"
-        "                tally.add(slot, kept + false, size)",
+        "                sums[name][here] = kept + false",
         "false = sampler.binomial((size - truth) // 2, self.flip, truth.shape)\n"
-        "                tally.add(slot, kept + false, size)",
+        "                sums[name][here] = kept + false",
         ("test_releases_are_unbiased_and_vary_as_stated",),
     ),
     Mutant(

@@ -20,7 +20,6 @@ from discreet.privacy.trust import (
     NoPrivacy,
     Shuffle,
     make_trust,
-    trust_name,
 )
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -117,7 +116,7 @@ def test_auto_takes_the_least_noise_of_its_candidates(epsilon):
 @pytest.mark.parametrize("name", TRUST_MODELS)
 def test_short_names_go_both_ways(name):
     options = {} if name == "none" else {"epsilon": 1, "delta": 1e-6}
-    assert trust_name(make_trust(name, **options)) == name
+    assert make_trust(name, **options).name == name
 
 
 def test_an_unknown_trust_model_is_answered_with_the_right_one():

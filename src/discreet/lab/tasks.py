@@ -25,7 +25,7 @@ from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
 from discreet.mdp.environments.registry import creator, get_environment, is_gymnasium_id
 from discreet.privacy.mechanisms import registry as mechanism_registry
-from discreet.privacy.trust import PrivateTrust, TrustModel, trust_name
+from discreet.privacy.trust import PrivateTrust, TrustModel
 
 if TYPE_CHECKING:
     from discreet.learners.result import Result
@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def trust_name(self) -> str:
-        return trust_name(self.trust)
+        return self.trust.name
 
     @functools.cached_property
     def key(self) -> str:

@@ -24,7 +24,7 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.papers.presets import get_preset
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, trust_name
+from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model
 
 
 def learn(
@@ -130,7 +130,7 @@ def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
 def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:
     """Refuse what is no trust model, and one that the learner cannot use."""
     check_trust_model(trust)
-    name = trust_name(trust)
+    name = trust.name
     if name not in spec.trusts:
         raise UnsupportedError(
             f"Learner {spec.name!r} does not run under trust model {name!r}; "

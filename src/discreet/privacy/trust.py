@@ -329,12 +329,3 @@ def check_trust_model(trust: object) -> None:
     raise InvalidInputError(
         f"Expected a trust model, got {got}; write trust={kind}({options}), for instance."
     )
-
-
-def trust_name(trust: TrustModel) -> str:
-    """The short name of a trust model.
-
-    >>> trust_name(Central(epsilon=1))
-    'central'
-    """
-    return trust.name

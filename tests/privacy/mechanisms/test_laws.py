@@ -89,7 +89,7 @@ def test_an_unknown_law_is_named():
     with pytest.raises(
         UnknownNameError, match=r"noise distribution 'laplac'.*did you mean 'laplace'"
     ):
-        distribution_from_dict({"law": "laplac", "scale": 1.0})
+        distribution_from_dict({"kind": "laplac", "scale": 1.0})
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])

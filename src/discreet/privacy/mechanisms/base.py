@@ -180,6 +180,8 @@ class Mechanism(ABC):
     def calibrate(cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request) -> "Mechanism":
         """The mechanism for the statistics of an MDP that delivers the trust model's guarantee."""
         own = cls.designed(spec, trust, request)
+        if spec.schedule == "continual":
+            own |= {"episodes": request.episodes, "stationary": request.stationary}
         return cls(spec=spec, shape=request.shape, statistics=request.statistics, **own)
 
     @classmethod
@@ -405,18 +407,6 @@ class ContinualMechanism(Mechanism):
     stationary: bool = False
     response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
     """What one step of a user adds to the released counters, see `NoiseBlock`."""
-
-    @classmethod
-    def calibrate(cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request) -> "Mechanism":
-        """As `Mechanism.calibrate`, for so many episodes."""
-        return cls(
-            spec=spec,
-            shape=request.shape,
-            statistics=request.statistics,
-            episodes=request.episodes,
-            stationary=request.stationary,
-            **cls.designed(spec, trust, request),
-        )
 
     def worst_time(self, users: int) -> int:
         """The first with the most noise of the last release and of those before it with most ones.

@@ -471,11 +471,11 @@ def _refused(messages: IntArray, groups: Sequence[MessageGroup], users: int) -> 
         return
     kinds, cells, times = messages[:, 0], messages[:, 1], _times(messages)
     if ((kinds < 0) | (kinds >= len(groups))).any():
-        yield f"unknownClass: Expected groups from 0 to {len(groups) - 1}."
+        yield f"unknownGroup: Expected groups from 0 to {len(groups) - 1}."
         return
     most = np.array([one.cells for one in groups])
     if ((cells < 0) | (cells > most[kinds])).any():
-        yield "cellOutOfRange: Expected the number of a cell of its class, none or dummy."
+        yield "cellOutOfRange: Expected the number of a cell of its group, or dummy."
     expected = np.array([users * one.messages for one in groups])
     if ((times < 0) | (times > expected.max(initial=0))).any():
         yield "badReport: Expected times from 0 to the number of messages."

@@ -166,7 +166,7 @@ class NoiseDistribution(Tail):
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON: the kind, and the parameters by name."""
-        return {"law": self.kind, **vars(self)}
+        return {"kind": self.kind, **vars(self)}
 
 
 @dataclass(frozen=True)
@@ -410,7 +410,7 @@ _KINDS: dict[str, type[NoiseDistribution]] = {one.kind: one for one in (Laplace,
 def distribution_from_dict(data: JsonObject) -> NoiseDistribution:
     """The inverse of `NoiseDistribution.to_dict`."""
     values = dict(data)
-    kind = values.pop("law")
+    kind = values.pop("kind")
     if kind not in _KINDS:
         raise UnknownNameError("noise distribution", str(kind), _KINDS)
     return _KINDS[kind](**values)

@@ -28,15 +28,14 @@ Binomial(x, p) + Binomial(m - x, q): the cost does not depend on the number of u
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, IntArray
 from discreet.device.local import WEIGHTS, Part, parts
 from discreet.errors import InvalidInputError
-from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms.additive import check_reports
@@ -50,20 +49,6 @@ from discreet.privacy.statistics import Debias, PrivateCounts, check_support, su
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
-
-
-class _Slot(NamedTuple):
-    """What a user may report about.
-
-    Attributes:
-        statistic: transitions or rewards.
-        step: h.
-        weight: how likely it is, up to a factor that is the same for all.
-    """
-
-    statistic: str
-    step: int
-    weight: float
 
 
 class SplitBatch(ResponseBatch):
@@ -145,29 +130,50 @@ class SplitBatch(ResponseBatch):
         """Split the users over what they report, run each group, randomise its cells."""
         _validate.count(users=users)
         mask = check_support(support, self.shape)
-        tally = _Tally(self, mask)
-        rest, likely = users, 1.0
-        slots = self._slots()
-        for i, slot in enumerate(slots):
-            last = i == len(slots) - 1
-            size = (
-                rest if last else int(sampler.binomial(rest, min(1.0, slot.weight / likely), 1)[0])
-            )
-            rest, likely = rest - size, likely - slot.weight
+        steps, slots, groups = np.nonzero(mask)[0], self._slots(), self._nobody()
+        sums, rest, likely = self._zeros(len(steps)), users, 1.0
+        for name, step in slots:
+            weight, last = 1 / self.rarity(name), (name, step) == slots[-1]
+            size = rest if last else int(sampler.binomial(rest, min(1.0, weight / likely), 1)[0])
+            groups[name][step], rest, likely = size, rest - size, likely - weight
             if size:
-                truth = tally.truth(slot, supported_counts(draw(size), self.shape, mask))
+                seen, here = supported_counts(draw(size), self.shape, mask), steps == step
+                truth = seen.row_transitions[here]
+                if name == "rewards":
+                    ones = seen.row_rewards[here]
+                    truth = np.stack([seen.row_visits[here] - ones, ones], axis=1)
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
-                tally.add(slot, kept + false, size)
-        released, estimate = tally.estimated()
+                sums[name][here] = kept + false
+        released, estimate = self._estimated(sums, groups, steps)
         return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
 
-    def _slots(self) -> list[_Slot]:
-        return [
-            _Slot(name, step, 1 / self.rarity(name))
-            for name, part in self.parts.items()
-            for step in range(part.steps)
-        ]
+    def _slots(self) -> list[tuple[str, int]]:
+        """What a user may report about: a statistic at a step."""
+        return [(name, step) for name, part in self.parts.items() for step in range(part.steps)]
+
+    def _nobody(self) -> dict[str, IntArray]:
+        return {name: np.zeros(self.shape.horizon, np.int64) for name in WEIGHTS}
+
+    def _zeros(self, rows: int) -> dict[str, IntArray]:
+        widths = {"transitions": self.shape.states, "rewards": 2}
+        return {name: np.zeros((rows, width), np.int64) for name, width in widths.items()}
+
+    def _estimated(
+        self, sums: dict[str, IntArray], groups: dict[str, IntArray], steps: IntArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """From the ones in the cells of played rows, and how many reported each step."""
+        zero, one = sums["rewards"].T
+        released = {"transitions": sums["transitions"], "visits": zero + one, "rewards": one - zero}
+        unit = 1 / (KEEP - self.flip)
+        worth = {name: self.rarity(name) * unit if name in self.parts else 0.0 for name in WEIGHTS}
+        # Ones by chance in a cell of each row:
+        false = {name: self.flip * groups[name][steps].astype(np.float64) for name in WEIGHTS}
+        shown = self.noise_variance(1)
+        return {name: integers for name, integers in released.items() if name in shown}, Debias(
+            centres={"transitions": false["transitions"][:, None], "visits": 2 * false["rewards"]},
+            scales=worth | {"visits": worth["rewards"], "rewards": worth["rewards"] / 2},
+        )
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> SplitEncoder:
         """What runs on each device; it does not depend on ``users``."""
@@ -183,71 +189,15 @@ class SplitBatch(ResponseBatch):
         self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users, slot by slot."""
-        slots, tally = self._slots(), _Tally(self, support)
-        rows = _check_rows(reports, users, self.shape, len(slots))
+        slots, steps, groups = self._slots(), np.nonzero(support)[0], self._nobody()
+        rows, sums = _check_rows(reports, users, self.shape, len(slots)), self._zeros(len(steps))
         pairs = self.shape.states * self.shape.actions
-        for number, slot in enumerate(slots):
+        for number, (name, step) in enumerate(slots):
             mine = rows[rows[:, 0] == number, 1:]
-            width = self.parts[slot.statistic].width
-            sums = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
-            tally.add(slot, sums[support[slot.step]], len(mine))
-        return tally.estimated()
-
-
-class _Tally:
-    """Ones per cell of the played rows, and how many reported each step of each statistic."""
-
-    def __init__(self, mechanism: SplitBatch, support: BoolArray) -> None:
-        self.mechanism, self._steps = mechanism, np.nonzero(support)[0]
-        shape, rows = mechanism.shape, len(self._steps)
-        self._sums = {
-            "transitions": np.zeros((rows, shape.states), np.int64),
-            "rewards": np.zeros((rows, 2), np.int64),
-        }
-        self._groups = {name: np.zeros(shape.horizon, np.int64) for name in self._sums}
-
-    def truth(self, slot: _Slot, counts: Counts) -> IntArray:
-        """Users in each cell of a slot, ``[rows of the step, cells of a row]``."""
-        here = self._steps == slot.step
-        ones = counts.row_rewards[here]
-        earned = np.stack([counts.row_visits[here] - ones, ones], axis=1)
-        cells = counts.row_transitions[here] if slot.statistic == "transitions" else earned
-        return np.asarray(cells, np.int64)
-
-    def add(self, slot: _Slot, ones: IntArray, users: int) -> None:
-        """The ones that ``users`` users reported about a slot."""
-        self._sums[slot.statistic][self._steps == slot.step] += ones
-        self._groups[slot.statistic][slot.step] += users
-
-    def estimated(self) -> tuple[dict[str, IntArray], Debias]:
-        """Released integers, and how to take their bias out."""
-        mechanism, (zero, one) = self.mechanism, self._sums["rewards"].T
-        released: dict[str, IntArray] = {
-            "transitions": self._sums["transitions"],
-            "visits": zero + one,
-            "rewards": one - zero,
-        }
-        unit = 1 / (KEEP - mechanism.flip)
-        rarity = {
-            name: mechanism.rarity(name) if name in mechanism.parts else 0.0 for name in self._sums
-        }
-        scales = {
-            "transitions": rarity["transitions"] * unit,
-            "visits": rarity["rewards"] * unit,
-            "rewards": rarity["rewards"] * unit / 2,
-        }
-        centres: dict[str, FloatArray | float] = {
-            "transitions": self._false("transitions")[:, None],
-            "visits": 2 * self._false("rewards"),
-        }
-        shown = mechanism.noise_variance(1)
-        kept = {name: integers for name, integers in released.items() if name in shown}
-        return kept, Debias(centres=centres, scales=scales)
-
-    def _false(self, statistic: str) -> FloatArray:
-        """Ones by chance in a cell of each row."""
-        groups = self._groups[statistic][self._steps].astype(np.float64)
-        return np.asarray(self.mechanism.flip * groups, np.float64)
+            width = self.parts[name].width
+            cells = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
+            sums[name][steps == step], groups[name][step] = cells[support[step]], len(mine)
+        return self._estimated(sums, groups, steps)
 
 
 def _check_rows(reports: IntArray, users: int, shape: Shape, slots: int) -> IntArray:

@@ -25,8 +25,8 @@ factorisation at all is below 3.854 and 5.100. At the last release it is 3.3 and
   integers, and so is that of the series 1/b that simulated blocks stand for (below);
 * y = C·D·x + z is a vector of multiples of 2^-40: x are integers, and z is *discrete* Gaussian on
   the grid. (Coarser grids serve very large noise and large counts, see `Grid.of`.) All of C·D·x is
-  computed in 64-bit integers. A plan whose values could reach 2^62 is not made; and privacy would
-  not even then depend on it, because integers that wrap around are a function of y.
+  computed in 64-bit integers. A mechanism whose values could reach 2^62 is not made; and privacy
+  would not even then depend on it, because integers that wrap around are a function of y.
 
 Decoding is post-processing, in floating point or otherwise: a state of about 12 numbers per counter
 whatever K is. Block boundaries play no role.
@@ -58,11 +58,11 @@ are up to 2e-7 longer on coarse grids: D counts the longer of both, so that bloc
 guarantee by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x +
 1/2). That rounding commutes with adding integers (rounding half to even does not), and in exact
 arithmetic decode(C·D·x + z) is A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the
-law of the real release up to that error and one step of 2^-16 where the error crosses a boundary.
+distribution of the real release up to that error and one step of 2^-16 where it crosses a boundary.
 Both summands are multiples of 2^-16 below 2^37, so their sum is exact in double precision: the low
 bits of a simulated release are those of the noise and tell nothing about the count, as in the real
 one. (The sigma of a value is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst
-time stay below 2^35; counts stay below 2^36, or the plan is refused.)
+time stay below 2^35; counts stay below 2^36, or the mechanism is refused.)
 """
 
 import hashlib
