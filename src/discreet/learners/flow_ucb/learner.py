@@ -34,9 +34,8 @@ released statistics only. **No regret bound is claimed.** A round:
    up to ten: each is sized for what it teaches, its expected counts are added to the estimate, and
    the next one is made of that. Their users play one stochastic policy whose flow in the model is
    the mixture of the candidates' flows, weighted by their users.
-4. *Release* transitions and rewards of the actions in the policy's support only; visits follow from
-   the flow, and transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of
-   sqrt(6H) = 6 for three plain statistics).
+4. *Release* transitions and rewards of the actions in the policy's support only; rewards tell the
+   visits, and transitions of the last step teach nothing.
 5. *Project* the transitions onto consistent flows (`discreet.privacy.projection.flow`).
 6. *Accumulate* with the weight w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
    visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
