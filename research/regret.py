@@ -36,7 +36,7 @@ from discreet.learners.result import Result
 from discreet.mdp import evaluate, plan, uniform_policy
 from discreet.privacy.trust import TrustModel, make_trust
 from research import parser
-from research.problems import FAMILIES, REPORTED, problem
+from research.problems import FAMILIES, FRESH, REPORTED, problem
 
 DELTA = 1e-6
 LENGTHS = tuple(round(10 ** (quarter / 4)) for quarter in range(10, 34))
@@ -270,7 +270,7 @@ def main() -> None:
     arguments = parser("research.regret", __doc__)
     arguments.add_argument("command", choices=["run", "summary"])
     arguments.add_argument("file", type=Path)
-    known = [*REPORTED, *FAMILIES]
+    known = [*REPORTED, *FAMILIES, *FRESH]
     arguments.add_argument(
         "--problems", nargs="+", default=list(REPORTED), choices=known, metavar="NAME"
     )

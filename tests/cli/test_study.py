@@ -88,8 +88,8 @@ def test_a_number_or_names(text, names):
 
 def test_settings_of_file_and_command_are_joined(options):
     written = options().read()
-    found = options().read({"settings": {"shrink": 0.5}})
-    assert found.settings == {**written.settings, "shrink": 0.5}
+    found = options().read({"settings": {"confidence": 0.5}})
+    assert found.settings == {**written.settings, "confidence": 0.5}
 
 
 def test_nobody_is_protected_by_a_seed():
@@ -129,14 +129,14 @@ def test_a_secure_study_says_nothing_of_a_rehearsal(place, run):
 def test_options_hold_instead_of_the_file(place, run):
     made = run(
         "start", "study.db", "--design", "design.toml", "--trust", "shuffle", "--honest", "0.9",
-        "--epsilon", "2", "--episodes", "500", "--start", "ill,well", "--set", "shrink=0.5",
+        "--epsilon", "2", "--episodes", "500", "--start", "ill,well", "--set", "confidence=0.5",
         "--rehearse",
     )  # fmt: skip
     study = library.resume("study.db")
     assert made["guarantee"].startswith(f"{REHEARSED}: (2, 1e-06)-SDP")
     assert study.config["trust"]["honest"] == 0.9
     assert study.config["start_states"] == [0, 2]
-    assert study.config["settings"] == {"mixing": False, "shrink": 0.5}
+    assert study.config["settings"] == {"mixing": False, "confidence": 0.5}
     assert study.episodes == 500
 
 

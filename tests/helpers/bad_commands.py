@@ -91,7 +91,7 @@ CASES = {
     "more users than people": (_nothing, (*START, "--episodes", "1e20"), "not so many people"),
     "a misspelt learner": (_nothing, (*START, "--learner", "flow-ucbb"), "did you mean 'flow"),
     "a misspelt setting": (_nothing, (*START, "--set", "confidense=1"), "did you mean 'conf"),
-    "a setting without a value": (_nothing, (*START, "--set", "shrink"), "--set name=value"),
+    "a setting without a value": (_nothing, (*START, "--set", "confidence"), "--set name=value"),
     "a seed without a rehearsal": (
         _nothing,
         ("study", "start", "new.db", "--design", "design.toml", "--seed", "1"),

@@ -153,8 +153,8 @@ CASES = {
     "a misspelt learner": (_start(learner="flow-ucbb"), "did you mean 'flow-ucb'?"),
     "a learner that is no name": (_start(learner=None), "name of a learner"),
     "a misspelt setting": (_start(confidense=1.0), "did you mean 'confidence'?"),
-    "a setting out of range": (_start(shrink=7.0), "shrink"),
-    "a setting that no file can keep": (_start(shrink=object()), "which a file can keep"),
+    "a setting out of range": (_start(confidence=-7.0), "confidence"),
+    "a setting that no file can keep": (_start(confidence=object()), "which a file can keep"),
     "a learner of simulations": (
         _start(learner="private-uc-o-reps", trust=discreet.Central(1)),
         "runs only in simulations",

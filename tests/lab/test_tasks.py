@@ -222,7 +222,7 @@ def test_a_record_says_what_made_it(record):
     assert record["mechanism"] != "auto"
     assert record["guarantee"]["notion"] == "JDP"
     assert set(record["noise"]) == {"transitions", "rewards"}  # what flow-ucb releases
-    assert "shrink" in record["settings"]  # defaults included
+    assert "confidence" in record["settings"]  # defaults included
 
 
 def test_a_record_is_plain(record):

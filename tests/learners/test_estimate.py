@@ -13,7 +13,7 @@ from discreet.learners.estimate import (
     ReleasedRows,
 )
 from discreet.learners.flow_ucb.learner import accumulate
-from discreet.learners.flow_ucb.sizing import ReleaseTerms
+from discreet.learners.flow_ucb.planning import ReleaseTerms
 
 pytestmark = pytest.mark.core
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.estimate import visit_noise_factors
-from discreet.learners.flow_ucb.learner import mechanism_factors
-from discreet.learners.flow_ucb.own_step import visits_to_see
+from discreet.learners.estimate import mechanism_factors, visit_noise_factors
 from discreet.learners.learn import public_facts
 from discreet.mdp import make
 from discreet.privacy.projection.flow import consistent_flow
@@ -71,7 +69,7 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
 
     def factors(trust, **what):
         plan = trust.calibrate(mdp.shape, schedule="batch", **what)
-        return mechanism_factors(problem, plan).tolist()
+        return mechanism_factors(mdp.shape, problem.start, plan).tolist()
 
     central = discreet.Central(1, 1e-6)
     both = ("transitions", "rewards")
@@ -81,11 +79,3 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
     assert factors(central, statistics=("transitions",)) == visit_noise_factors(4, 6, 1).tolist()
     measured_twice = factors(central, statistics=(*both, "visits"))
     assert measured_twice[2] < factors(central, statistics=both)[2]
-
-
-def test_visits_that_show_a_reward_by_hand():
-    # Rewards are known to a half: twice the deviation of their sum, half of the visits' in it.
-    found = visits_to_see((16.0, 9.0), np.array([0.0, 4.0]), 0.25)
-    np.testing.assert_allclose(found, [2 * 3, 2 * 5])
-    np.testing.assert_allclose(visits_to_see((16.0, 9.0), np.array([1.0]), 1.0), [2 * 5])
-    assert visits_to_see((0.0, 0.0), np.zeros(3), 0.25).tolist() == [2, 2, 2]

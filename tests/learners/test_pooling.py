@@ -34,9 +34,7 @@ def world(seed, horizon=6):
 
 def test_what_is_stationary_passes():
     # All rows together exceed two standard deviations in one world of forty, by chance.
-    found = [
-        pooled_rows(sums_of(*world(seed), 2000, seed=seed), 10_000, 0.25, 0.0) for seed in range(40)
-    ]
+    found = [pooled_rows(sums_of(*world(seed), 2000, seed=seed), 0.25) for seed in range(40)]
     assert sum(pooled.transitions.all() for pooled in found) >= 36
     assert sum(pooled.rewards.all() for pooled in found) >= 34
 
@@ -45,7 +43,7 @@ def test_what_is_stationary_passes():
 def test_a_changing_world_is_not_pooled(seed):
     rng = np.random.default_rng(seed)
     transition_sums, rewards = rng.dirichlet(np.ones(4), (6, 4, 3)), rng.random((6, 4, 3))
-    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 10_000, 0.25, 0.0)
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 0.25)
     assert not pooled.transitions.any()
     assert not pooled.rewards.any()
 
@@ -53,7 +51,7 @@ def test_a_changing_world_is_not_pooled(seed):
 def test_one_odd_row_is_left_out_and_the_others_stay():
     transition_sums, rewards = world(1)
     transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
-    pooled = pooled_rows(sums_of(transition_sums, rewards, 600), 10_000, 0.25, 0.0)
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 600), 0.25)
     assert not pooled.transitions[1, 0]
     assert pooled.transitions.sum() == 11
 
@@ -64,7 +62,7 @@ def test_one_odd_row_that_many_saw_says_nothing_about_the_others_and_two_do(odd)
     transition_sums, rewards = world(1)
     for a in range(odd):
         transition_sums[2, 1, a] = transition_sums[2, 1, a][::-1]
-    pooled = pooled_rows(sums_of(transition_sums, rewards, 50_000), 10_000, 0.25, 0.0)
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 50_000), 0.25)
     assert pooled.transitions.sum() == (11 if odd == 1 else 0)
     assert pooled.rewards.any() == (odd == 1)
 
@@ -74,7 +72,7 @@ def test_of_fewer_than_ten_rows_none_may_be_odd():
     rng = np.random.default_rng(4)
     transition_sums = np.repeat(rng.dirichlet(np.ones(2), (1, 2, 3)), 8, axis=0)
     transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
-    pooled = pooled_rows(sums_of(transition_sums, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.25, 0.0)
+    pooled = pooled_rows(sums_of(transition_sums, np.full((8, 2, 3), 0.5), 2000), 0.25)
     assert not pooled.transitions.any()
 
 
@@ -97,16 +95,16 @@ def swinging(which, swing):
     return sums
 
 
-@pytest.mark.parametrize(("deviations", "passes"), [(1.9, True), (2.1, False)])
+@pytest.mark.parametrize(("deviations", "passes"), [(3.9, True), (4.1, False)])
 @pytest.mark.parametrize("which", ["transitions", "rewards"])
-def test_rows_that_are_not_odd_end_the_pooling_together_from_two_deviations_on(
+def test_rows_that_are_not_odd_end_the_pooling_together_from_four_deviations_on(
     which, deviations, passes
 ):
     # Twelve rows of six steps; of transitions, both next states are compared.
     components = 2 if which == "transitions" else 1
     square = stats.chi2.isf(stats.norm.sf(deviations), 12 * 5 * components)
     swing = np.full((2, 6), 0.1 * np.sqrt(square / (12 * 6 * components)))
-    pooled = getattr(pooled_rows(swinging(which, swing), 10_000, 0.25, 0.0), which)
+    pooled = getattr(pooled_rows(swinging(which, swing), 0.25), which)
     assert pooled.all() if passes else not pooled.any()
 
 
@@ -117,46 +115,15 @@ def test_a_tenth_of_the_rows_may_be_odd_of_those_that_somebody_saw(which, odd, p
     swing = np.zeros((2, 20))
     swing[:, 10:] = np.nan
     swing[0, :odd] = 0.4
-    pooled = getattr(pooled_rows(swinging(which, swing), 10_000, 0.25, 0.0), which)
+    pooled = getattr(pooled_rows(swinging(which, swing), 0.25), which)
     assert pooled.any() == passes
     assert not pooled[0, :odd].any()
-
-
-def paid(mean, odd, lost, step=2):
-    """Twelve rows with a mean reward of ``mean``, but for two of them at one step.
-
-    There the noise of a thousand visits may have taken ``lost`` of them.
-    """
-    sums = swinging("rewards", np.zeros((2, 6)))
-    sums.reward_sums[..., columns.TOTAL] = 1000.0 * mean
-    sums.reward_sums[step, 0, :2, columns.TOTAL] = 1000.0 * odd
-    sums.transition_sums[..., columns.BIAS] = lost
-    sums.transition_sums[-1, ..., columns.BIAS] = (
-        0.0  # no transitions of the last step are released
-    )
-    return sums
-
-
-@pytest.mark.parametrize("step", [2, 5])
-@pytest.mark.parametrize(("mean", "odd"), [(1.0, 1.9), (0.0, -0.9)])
-def test_a_mean_that_cannot_be_is_no_contradiction_where_visits_are_missing(mean, odd, step):
-    # A sum of r - 1/2 of 1.4 times the visits: 1,800 more of these explain it, a half each.
-    def pooled(lost, hiding):
-        return pooled_rows(paid(mean, odd, lost, step), 10_000, 0.25, hiding).rewards.all()
-
-    assert pooled(1800.0, 1.0) and pooled(3600.0, 0.5)
-    assert not (pooled(600.0, 1.0) or pooled(1800.0, 0.3) or pooled(1800.0, 0.0))
-
-
-@pytest.mark.parametrize(("mean", "odd"), [(1.0, 0.1), (0.0, 0.9)])
-def test_a_mean_that_can_be_is_what_it_is_however_many_visits_are_missing(mean, odd):
-    assert not pooled_rows(paid(mean, odd, 1e6), 10_000, 0.25, 1.0).rewards[0, :2].any()
 
 
 def test_odd_rewards_leave_transitions_pooled():
     transition_sums, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)
-    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 10_000, 0.25, 0.0)
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 0.25)
     assert pooled.transitions.all()
     assert not pooled.rewards.any()
 
@@ -164,18 +131,7 @@ def test_odd_rewards_leave_transitions_pooled():
 def test_what_noise_explains_is_no_contradiction():
     transition_sums, rewards = world(1)
     transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
-    assert pooled_rows(
-        sums_of(transition_sums, rewards, 10, noise=400.0), 10_000, 0.25, 0.0
-    ).transitions.all()
-
-
-def test_limits_grow_with_the_users():
-    transition_sums, rewards = world(1)
-    rewards[2, 1, 0] = min(rewards[0, 1, 0] + 0.15, 1.0)
-    sums = sums_of(transition_sums, rewards, 800)
-    few, many = (pooled_rows(sums, users, 0.25, 0.0).rewards for users in (10_000, 10**9))
-    assert not few[1, 0]
-    assert many[1, 0]
+    assert pooled_rows(sums_of(transition_sums, rewards, 10, noise=400.0), 0.25).transitions.all()
 
 
 def test_nothing_is_pooled_where_nothing_may_be():

@@ -60,20 +60,11 @@ def test_rewards_hold_the_variance_of_their_visits():
     reward_sums[..., VISITS], reward_sums[..., SAMPLING] = 100.0, 100.0
     reward_sums[:, 0, 0, TOTAL] = 40.0, 60.0
     sure, doubtful = np.empty((1, 1, 3)), np.empty((1, 1, 3))
-    nothing = np.zeros((2, 1, 1))
-    kernels.reward_scores(reward_sums, nothing, 0.25, sure)
+    kernels.reward_scores(reward_sums, 0.25, sure)
     reward_sums[..., 3] = 50.0
-    kernels.reward_scores(reward_sums, nothing, 0.25, doubtful)
+    kernels.reward_scores(reward_sums, 0.25, doubtful)
     assert doubtful[0, 0, 2] < sure[0, 0, 2]
     assert doubtful[0, 0, 1] == sure[0, 0, 1] == 1
-
-
-@pytest.mark.parametrize(
-    ("total", "nearer"),
-    [(-3.0, -1.0), (-1.0, 0.0), (4.0, 4.0), (10.0, 10.0), (11.0, 10.0), (13.0, 11.0)],
-)
-def test_a_sum_of_rewards_comes_nearer_to_what_its_visits_could_have_paid(total, nearer):
-    assert kernels.possible_total(total, 10.0, 2.0) == nearer
 
 
 def test_rows_without_a_place_or_without_certain_visits_are_not_compared():

@@ -107,7 +107,7 @@ def test_a_misspelt_setting_gets_a_suggestion(learner):
         ("explore-then-commit", {"length": 0}, "length"),
         ("explore-then-commit", {"length": 2.5}, "length to be an integer, got"),
         ("explore-then-commit", {"exploration": "greedy"}, "exploration"),
-        ("flow-ucb", {"shrink": 1.0}, "shrink < 1"),
+        ("flow-ucb", {"batches": 1}, "batches >= 2"),
         ("flow-ucb", {"confidence": -1.0}, "confidence > 0"),
         ("pe", {"shares": [1.0, 1.0]}, "shares to have 3 values"),
         ("pe", {"growth": 1.0}, "growth > 1"),

@@ -23,7 +23,7 @@ def made(**changes):
         "stationary": False,
         "sampler": "simulation",
         "seed": 4,
-        "settings": {"shrink": 0.5},
+        "settings": {"confidence": 0.5},
     }
     return configs.make_config(**(given | changes))
 
@@ -61,7 +61,7 @@ def test_generators_follow_from_the_seed_and_differ():
         ({"start_states": "ab"}, "as a list of states"),
         ({"start_states": ["c"]}, "among the 2 states"),
         ({"start_states": [None]}, "among the 2 states"),
-        ({"settings": {"shrink": {1, 2}}}, "which a file can keep"),
+        ({"settings": {"confidence": {1, 2}}}, "which a file can keep"),
         ({"names": {"states": 40_000, "actions": 2, "steps": 3}}, "merge states"),
         ({"names": {"states": {"a": 1}, "actions": 2, "steps": 3}}, "a list of names"),
     ],

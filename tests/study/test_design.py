@@ -12,7 +12,7 @@ PLAIN = {
     "steps": 3,
     "episodes": 100,
     "trust": {"model": "shuffle", "epsilon": 1.0, "delta": 1e-6, "honest": 0.9},
-    "settings": {"shrink": 0.5},
+    "settings": {"confidence": 0.5},
 }
 
 
@@ -20,9 +20,9 @@ def test_every_argument_of_start(tmp_path):
     arguments = design_of(PLAIN).arguments()
     assert arguments["trust"] == discreet.Shuffle(1.0, 1e-6, honest=0.9)
     assert arguments["learner"] == "flow-ucb"
-    assert (arguments["horizon"], arguments["shrink"], arguments["table"]) == (3, 0.5, None)
+    assert (arguments["horizon"], arguments["confidence"], arguments["table"]) == (3, 0.5, None)
     study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
-    assert study.config["settings"] == {"shrink": 0.5}
+    assert study.config["settings"] == {"confidence": 0.5}
     assert study.names == design_of(PLAIN).vocabulary
 
 

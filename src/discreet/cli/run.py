@@ -66,6 +66,9 @@ class OneLearner:
     calibration: Annotated[
         str | None, _beside_learner("exact or paper (exact; a paper is as printed).")
     ] = None
+    batches: Annotated[
+        int | None, _beside_learner("at most so many recruitments (as many as it takes).")
+    ] = None
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -424,6 +427,8 @@ def _printed(one: OneLearner) -> "Experiment":
 def _typed(one: OneLearner) -> "tuple[dict[str, Plain], dict[str, Plain]]":
     """Settings of the learner, and parameters of the environment (``env.name=value``)."""
     values = parse_settings(one.settings or [])
+    if one.batches is not None:
+        values["batches"] = one.batches
     parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
     return {k: v for k, v in values.items() if not k.startswith("env.")}, parameters
 

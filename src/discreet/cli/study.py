@@ -120,6 +120,7 @@ class Learning:
         Text, Option(help="Of `discreet list`; flow-ucb if nobody says otherwise.")
     ] = None
     episodes: Annotated[Text, Option(help="Users in all, e.g. 20000 or 2e4.")] = None
+    batches: Annotated[int | None, Option(help="At most so many recruitments.")] = None
     settings: Annotated[
         list[str] | None, Option("--set", help="A setting of the learner, name=value.")
     ] = None
@@ -129,7 +130,8 @@ class Learning:
         found: dict[str, Any] = {} if self.learner is None else {"learner": self.learner}
         if self.episodes is not None:
             found["episodes"] = parse_value(self.episodes)
-        return {**found, "settings": parse_settings(self.settings or [])}
+        limit = {} if self.batches is None else {"batches": self.batches}
+        return {**found, "settings": {**parse_settings(self.settings or []), **limit}}
 
 
 @app.command()

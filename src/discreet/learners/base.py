@@ -89,6 +89,11 @@ class BatchLearner(ABC):
         """Series or numbers for the result."""
         return {}
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of the run so far, in sentences."""
+        return ()
+
     @abstractmethod
     def ask(self) -> Batch:
         """The next batch. Asking twice without `tell` returns the same batch."""

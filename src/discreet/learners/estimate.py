@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
+from discreet.mdp.shape import Shape
+from discreet.privacy.mechanisms.base import BatchMechanism
 
 COLUMNS = 5
 VISITS, SAMPLING, NOISE, VISIT_VARIANCE, BIAS = range(COLUMNS)
@@ -159,8 +161,7 @@ class ModelEstimate(NamedTuple):
     Attributes:
         number: ``[L, S, A]``, the row of ``probabilities`` that belongs there, -1 for none.
         probabilities: ``[R, S]``, where rows lead.
-        transition_sums: ``[L, S, A, 5]``, the sums behind them; their noise holds the bias of the
-            projection, but for a step's own rows (`flow_ucb.own_step`).
+        transition_sums: ``[L, S, A, 5]``, the sums behind them.
         reward_sums: ``[L, S, A, 5]``.
         pooled_transitions: ``bool[L, S, A]``, whose sums are those of all steps.
         pooled_rewards: likewise.
@@ -247,6 +248,18 @@ def visit_noise_factors(
         free[0] = 1 - 1 / starts
         factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
     return factors
+
+
+def mechanism_factors(shape: Shape, start: BoolArray, mechanism: BatchMechanism) -> FloatArray:
+    """`visit_noise_factors` of what this mechanism releases."""
+    noise = mechanism.noise_variance(mechanism.min_users)
+    return visit_noise_factors(
+        shape.states,
+        shape.horizon,
+        int(start.sum()),
+        last_transitions=mechanism.last_transitions,
+        look=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
+    )
 
 
 def action_values(

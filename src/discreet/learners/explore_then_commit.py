@@ -42,8 +42,9 @@ from discreet.learners.estimate import (
     CountSums,
     ReleasedRows,
 )
+from discreet.learners.pooling import contradictions
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import OwnSettings
+from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
@@ -154,12 +155,15 @@ class ExploreSettings(OwnSettings):
     Attributes:
         exploration: ``"designed"`` for coverage, ``"uniform"`` for random actions.
         length: users who explore; None: `exploration_users`.
-        rounds: batches of a designed exploration.
+        rounds: batches of a designed exploration, at most.
+        batches: at most so many recruitments, the one that commits included; None: ``rounds`` and
+            one.
     """
 
     exploration: Literal["designed", "uniform"] = "designed"
     length: int | None = None
     rounds: int = 3
+    batches: int | None = None
 
     def check(self) -> None:
         """Somebody explores, in at least one round; there are no printed constants."""
@@ -167,6 +171,7 @@ class ExploreSettings(OwnSettings):
         _validate.count(rounds=self.rounds)
         if self.length is not None:
             _validate.count(length=self.length)
+        at_least_two_batches(self.batches)
 
 
 class ExploreThenCommit(FlowLearner[ExploreSettings]):
@@ -197,6 +202,7 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         }
         layers = 1 if problem.stationary else problem.shape.horizon
         self._sums = CountSums.empty(layers, problem.shape.states, problem.shape.actions)
+        self._steps = CountSums.empty(*problem.shape.visits)
         self._seed = int(self.rng.integers(2**62))
         self._told = 0
         self._batches = 0
@@ -228,9 +234,18 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
                 visit_variance=noise["transitions"] * flow.shape[1] / 2 + per_visit * seen / 2,
             )
             self._sums.add(batch, 1.0, 1.0)
+            if self.problem.stationary:
+                self._steps.add(batch, 1.0, 1.0)
         self._told += counts.users
         self._batches += 1
         self._pending = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether counts contradict a stationarity that was declared."""
+        if not self.problem.stationary or not self._told:
+            return ()
+        return contradictions(self._steps, 0.25 if self.mechanism.centred else 1.0)
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model so far."""
@@ -257,7 +272,10 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         )
 
     def _rounds(self) -> int:
-        return self.chosen.rounds if self.chosen.exploration == "designed" else 1
+        if self.chosen.exploration == "uniform":
+            return 1
+        rounds, batches = self.chosen.rounds, self.chosen.batches
+        return rounds if batches is None else min(rounds, batches - 1)
 
     def state(self) -> dict[str, Plain]:
         """Progress and evidence; what is pending follows from them."""
@@ -266,12 +284,14 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
             "batches": self._batches,
             "seed": self._seed,
             "sums": self._sums.to_dict(),
+            "steps": self._steps.to_dict(),
         }
 
     def restore(self, state: JsonObject) -> None:
         self._told, self._seed = int(state["told"]), int(state["seed"])
         self._batches = int(state["batches"])
         self._sums = CountSums.from_dict(state["sums"])
+        self._steps = CountSums.from_dict(state["steps"])
         self._pending = None
 
 

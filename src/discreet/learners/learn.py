@@ -56,7 +56,8 @@ def learn(
         episodes: K, the number of users.
         seed: one integer fixes every draw of the run.
         run: the number of the run among independent repetitions with one seed.
-        settings: the learner's own settings; ``stationary=True`` declares the problem stationary.
+        settings: the learner's own settings; ``stationary=True`` declares the problem stationary,
+            ``batches=N`` allows a batch learner at most N recruitments.
 
     Returns:
         The exact expected regret curve, the last policy and the guarantee delivered.
@@ -105,6 +106,12 @@ def _learn(
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
     _check_mdp(mdp, spec)
+    if "batches" in settings and spec.schedule != "batch":
+        raise UnsupportedError(
+            f"Learner {spec.name!r} learns after every user and cannot keep to "
+            f"batches={settings['batches']!r}; leave batches out, or use a learner that asks for "
+            "batches, for instance 'flow-ucb'."
+        )
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.schedule != "batch":
@@ -222,6 +229,7 @@ def run_batches(
         extras={"batches": batches, **learner.extras},
         mechanism=mechanism.name,
         noise=noise_deviations(mechanism.noise_variance(episodes)),
+        notes=learner.notes,
     )
 
 

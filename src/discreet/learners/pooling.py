@@ -8,18 +8,12 @@ stationary, the sum of I_h·(x_h - mean)² over steps and components is a chi-sq
 step, its difference from all others together, which finds a single step that differs. Wilson and
 Hilferty make both a normal z; the larger is the row's.
 
-Transitions of a row are pooled if z of all rows together is below 2g and its own below 4g, with
-g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rows above 4g are
-nonstationary and stand alone; they say nothing about the others, so that they are not counted among
-all rows together. More than a tenth of the rows, or two of the first few, are no exception any
-more: then nothing is pooled. In a problem of fewer than ten rows, none may be nonstationary.
-Rewards are pooled if, besides, their own z are below the same limits. A mean reward is at least
-zero and at most one. Of a row that few visit the projection takes visits away, up to a standard
-deviation in every batch, and what the others were paid is left to those who remain: a mean outside
-of [0, 1] is taken nearer to it, by as much as that explains. (On a grid of 48 states means of 1.05
-to 2 made a stationary problem look nonstationary, for good.)
+A row is nonstationary from z = 4 on; it stands alone and says nothing about the others. The rest is
+pooled if z of all its rows together is below 4 and no more than a tenth of the rows are
+nonstationary (none in a problem of fewer than ten rows). Rewards are pooled if, besides, their own
+z are below the same limit.
 
-The gate cannot see a difference at a step where hardly anybody was: `flow_ucb.own_step` does.
+The gate cannot see a difference at a step where hardly anybody was: the check of flow-ucb does.
 """
 
 import math
@@ -30,7 +24,6 @@ import numpy as np
 from discreet._jit import kernel
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.estimate import (
-    BIAS,
     COLUMNS,
     NOISE,
     SAMPLING,
@@ -42,19 +35,10 @@ from discreet.learners.estimate import (
 )
 from discreet.privacy.projection.valid_counts import valid_row
 
-PROJECTION_BIAS = 0.2
-"""The projection onto counts that are not negative errs one way, batch after batch: this share of
-a standard deviation does not average out. Inherited from the rule set that was the start."""
 ROUNDING = 1e-12
 """Sums of the same numbers in other orders differ by less, as a part of them."""
-GLOBAL_LIMIT = 2.0
-"""Of z of all rows that are not nonstationary, in units of g. Inherited."""
-ROW_LIMIT = 4.0
-"""Of z of one row, in units of g: larger, since there are many rows. Inherited."""
-TOLERANCE = 0.15
-"""By how much g grows as users grow by a factor e, from `TOLERATED_FROM` on. Inherited."""
-TOLERATED_FROM = 1e4
-"""Users up to whom the limits are those of chance. Inherited."""
+LIMIT = 4.0
+"""Of z, from which on a row, or all others together, are nonstationary."""
 NONSTATIONARY_ROWS = 0.1
 """Share of rows that may be nonstationary in a problem that is stationary else. A tenth and a
 quarter were compared; the figures were not kept."""
@@ -92,7 +76,6 @@ def estimated(sums: CountSums, pooled: Pooled) -> ModelEstimate:
         np.where(where[None, :, :, None], own.sum(axis=0)[None], own)
         for own, where in zip(sums[2:], pooled, strict=True)
     )
-    transition_sums[..., NOISE] += (PROJECTION_BIAS * transition_sums[..., BIAS]) ** 2
     return ModelEstimate(
         number,
         probabilities,
@@ -102,35 +85,39 @@ def estimated(sums: CountSums, pooled: Pooled) -> ModelEstimate:
     )
 
 
-def tolerance(users: int) -> float:
-    """g: by how much more than chance the limits of a gate allow."""
-    return 1 + TOLERANCE * max(0.0, math.log(max(users, 1) / TOLERATED_FROM))
-
-
-def pooled_rows(sums: CountSums, users: int, reward_share: float, hiding: float) -> Pooled:
+def pooled_rows(sums: CountSums, reward_share: float) -> Pooled:
     """The rows that may be pooled.
 
-    Args:
-        sums: of every step.
-        users: who told it.
-        reward_share: how much of the variance of visits is in that of rewards, max(c, 1 - c)².
-        hiding: standard deviations of visits that the projection may have taken in every batch.
+    ``reward_share`` says how much of the variance of visits is in that of rewards, max(c, 1 - c)².
     """
     moved, paid = (np.empty((*sums.number.shape[1:], 3)) for _ in range(2))
     transition_scores(sums.number, sums.transitions, sums.transition_sums, moved)
-    lost: FloatArray = hiding * sums.transition_sums[..., BIAS]
-    lost[-1] = lost[max(len(lost) - 2, 0)]  # the last step may release no transitions
-    reward_scores(sums.reward_sums, math.sqrt(reward_share) * lost, reward_share, paid)
-    g = tolerance(users)
-    transitions = _all_rows(moved, ROW_LIMIT * g) < GLOBAL_LIMIT * g
-    rewards = transitions and _all_rows(paid, ROW_LIMIT * g) < GLOBAL_LIMIT * g
-    return Pooled(
-        transitions & (moved[..., 2] < ROW_LIMIT * g), rewards & (paid[..., 2] < ROW_LIMIT * g)
+    reward_scores(sums.reward_sums, reward_share, paid)
+    transitions = _all_rows(moved) < LIMIT
+    rewards = transitions and _all_rows(paid) < LIMIT
+    return Pooled(transitions & (moved[..., 2] < LIMIT), rewards & (paid[..., 2] < LIMIT))
+
+
+def contradictions(sums: CountSums, reward_share: float) -> tuple[str, ...]:
+    """What the counts of every step say against a stationarity that was declared: a note, or none.
+
+    The limit is the gate's, z = 4; a problem that is stationary may exceed it, too: projected noise
+    is not quite unbiased.
+    """
+    pooled = pooled_rows(sums, reward_share)
+    differ = np.argwhere(~(pooled.transitions & pooled.rewards))
+    if not len(differ):
+        return ()
+    rows = ", ".join(f"({s}, {a})" for s, a in differ[:5].tolist()) + ", ..." * (len(differ) > 5)
+    return (
+        f"stationary=True was declared, and the counts contradict it: of {sums.number[0].size} "
+        f"pairs (state, action) {len(differ)} differ between steps by more than noise explains, or "
+        f"all together do: {rows}. Run again without stationary=True.",
     )
 
 
-def _all_rows(scores: FloatArray, limit: float) -> float:
-    compared, nonstationary = scores[..., 1] > 0, scores[..., 2] >= limit
+def _all_rows(scores: FloatArray) -> float:
+    compared, nonstationary = scores[..., 1] > 0, scores[..., 2] >= LIMIT
     few = NONSTATIONARY_ROWS * nonstationary.size < 1
     if nonstationary.sum() > (0.0 if few else max(1.0, NONSTATIONARY_ROWS * compared.sum())):
         return math.inf
@@ -310,23 +297,8 @@ def transition_scores(
 
 
 @kernel
-def possible_total(total: float, visits: float, lost: float) -> float:
-    """A sum of rewards, nearer to what its visits could have paid by up to ``lost``."""
-    if total < 0.0:
-        return min(total + lost, 0.0)
-    if total > visits:
-        return max(total - lost, visits)
-    return total
-
-
-@kernel
-def reward_scores(
-    gains: FloatArray, lost: FloatArray, reward_share: float, out: FloatArray
-) -> None:
-    """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards.
-
-    Sums may be off by ``lost[H, S, A]`` because visits are missing behind them.
-    """
+def reward_scores(gains: FloatArray, reward_share: float, out: FloatArray) -> None:
+    """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards."""
     layers, states, actions = gains.shape[:3]
     counts, sums = np.empty((1, layers)), np.empty((COLUMNS, layers))
     for s, a in np.ndindex(states, actions):
@@ -334,7 +306,7 @@ def reward_scores(
         for h in range(layers):
             row = gains[h, s, a]
             if row[VISITS] > np.sqrt(row[VISIT_VARIANCE]):
-                counts[0, steps] = possible_total(row[TOTAL], row[VISITS], lost[h, s, a])
+                counts[0, steps] = row[TOTAL]
                 _put(row, steps, sums)
                 sums[NOISE, steps] += reward_share * row[VISIT_VARIANCE]
                 steps += 1

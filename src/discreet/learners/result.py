@@ -104,6 +104,7 @@ class Result:
         noise: statistic -> standard deviation of the noise on one of its counters, as the run's
             mechanism has it: in a release of all users at once (batches), in the last one
             (streams). Zero without privacy.
+        notes: what the user should know, in sentences: a declaration that the counts contradict.
     """
 
     learner: str
@@ -116,6 +117,7 @@ class Result:
     extras: dict[str, Any] = field(default_factory=dict)
     mechanism: str = ""
     noise: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (

@@ -148,6 +148,15 @@ class NoisyBonusSettings(BonusSettings):
         not_negative(privacy_scale=self.privacy_scale, error_scale=self.error_scale)
 
 
+def at_least_two_batches(batches: int | None) -> None:
+    """One to learn from, and the last one."""
+    if batches is not None and batches < 2:
+        raise InvalidInputError(
+            f"Expected batches >= 2, got batches={batches!r}: the first batch explores and the "
+            "last plays what was learnt; leave batches out for as many as it takes."
+        )
+
+
 def not_negative(**values: float) -> None:
     """Each value is at least zero."""
     for name, value in values.items():

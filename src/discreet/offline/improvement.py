@@ -20,10 +20,11 @@ transitions has one value per step, with information I_h = N²/(F + D·x² + M·
 step saw the row at all (N > sqrt D). Around their weighted mean, the sum over steps and components
 of I_h·(x_h - mean)² is, if the row is stationary, the chi-square of multinomial counts, with one
 degree of freedom less than there are next states for each step but one. Mean rewards have
-N²/(G + D/4 + M·max(r(1 - r), 0.01)) and one degree for each step but one. Limits are those of
-`discreet.learners.pooling`. The gate refuses what the data contradict. It cannot see a difference
-below the noise, or at a step where hardly anybody took the action: a declaration remains the word
-of who gives it.
+N²/(G + D/4 + M·max(r(1 - r), 0.01)) and one degree for each step but one. The limits of z
+are 2g for all rows together and 4g for one, g = 1 + 0.15·ln+(users/1e4): small biases that many
+users make visible are tolerated. The gate refuses what the data contradict. It cannot see a
+difference below the noise, or at a step where hardly anybody took the action: a declaration remains
+the word of who gives it.
 
 **The value of behaviour at one step.** *Own step*: all slots of a state added up. No probabilities
 of behaviour are needed, and none are known. *With a pool* (rows of actions summed over steps), the
@@ -53,6 +54,7 @@ The larger one is taken, ties defer. States in which behaviour is unknown get th
 their layer with the variance of a uniform value, and always defer.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +72,7 @@ from discreet.learners.estimate import (
     reward_square,
     weight_of,
 )
-from discreet.learners.pooling import GLOBAL_LIMIT, LEAST_SPREAD, ROW_LIMIT, tolerance
+from discreet.learners.pooling import LEAST_SPREAD
 from discreet.offline.release import OTHER
 from discreet.privacy.projection.flow import consistent_flow
 from discreet.privacy.projection.measurements import Measurements
@@ -389,12 +391,12 @@ def stationary_rows(evidence: Evidence, tested: BoolArray) -> BoolArray:
     spread = slots.reward_sums[..., NOISE] + visit_variance / 4
     spread = spread + visits * np.maximum(inside * (1 - inside), LEAST_SPREAD)
     squares[1], freedoms[1] = _chi_square(means, visits, spread, seen & (evidence.drawn > 0))
-    limit = tolerance(evidence.users)
+    limit = 1 + 0.15 * max(0.0, math.log(max(evidence.users, 1) / 1e4))
     passed: BoolArray = np.ones(tested.shape[1:], np.bool_)
     for square, freedom in zip(squares, freedoms, strict=True):
-        if _normal(square.sum(), freedom.sum()) >= GLOBAL_LIMIT * limit:
+        if _normal(square.sum(), freedom.sum()) >= 2 * limit:
             return np.zeros_like(passed)
-        passed &= _normal(square, freedom) < ROW_LIMIT * limit
+        passed &= _normal(square, freedom) < 4 * limit
     return passed
 
 

@@ -77,7 +77,7 @@ def first_length(shape: Shape, least: int) -> int:
 
 
 def staged_schedule(
-    episodes: int, first: int, growth: float, shares: tuple[float, ...], *, tail: bool
+    episodes: int, first: float, growth: float, shares: tuple[float, ...], *, tail: bool
 ) -> Schedule:
     """Stages of length ``first``, ``first * growth``, ... whose parts take ``shares`` of it.
 
@@ -211,11 +211,22 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
 
 def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]:
     """Who plays when: every user in exactly one batch, all of them together K."""
-    paper = settings.structure == "paper"
-    first = first_length(problem.shape, settings.b0)
-    schedule = staged_schedule(
-        problem.episodes, first, settings.growth, settings.stage_shares, tail=not paper
-    )
+    paper, shares = settings.structure == "paper", settings.stage_shares
+    first, growth = float(first_length(problem.shape, settings.b0)), settings.growth
+    schedule = staged_schedule(problem.episodes, first, growth, shares, tail=not paper)
+    each = problem.shape.horizon + 1 if paper else 2
+    taken, most = each * len(schedule.stages) + (not paper), settings.batches
+    if most is not None and taken > most:
+        if paper:
+            raise InvalidInputError(
+                f"Expected batches >= {taken}, which the printed stages of {problem.episodes} "
+                f"episodes take, got batches={most!r}; leave structure='paper' out."
+            )
+        # Fewer stages: the first has K^((1 + 1/N)/2) users, the tail follows as one more would.
+        first = max(first, problem.episodes ** ((1 + 1 / most) / 2) / sum(shares))
+        stages = (most - 1) // 2
+        growth = max(growth, (problem.episodes / (first * sum(shares))) ** (1 / stages))
+        schedule = staged_schedule(problem.episodes, first, growth, shares, tail=True)
     script: list[Entry] = []
     for crude, fine in schedule.stages:
         length = (crude + fine) / sum(settings.stage_shares)

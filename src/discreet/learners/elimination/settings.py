@@ -40,6 +40,7 @@ class EliminationSettings(Settings):
         shares: parts of a stage, in units of its length: crude, fine, auxiliary (``"mixture"``
             uses the first two).
         failure: delta of the papers, the probability that a confidence bound fails.
+        batches: at most so many recruitments; None: as many as stages take.
     """
 
     fine: Literal["coverage", "mixture"] = "coverage"
@@ -53,11 +54,17 @@ class EliminationSettings(Settings):
     growth: float = 2.0
     shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
     failure: float = 0.1
+    batches: int | None = None
 
     def check(self) -> None:
         """Stages grow, shares and widths are positive."""
         _validate.positive(confidence=self.confidence)
         failure_probability(self.failure)
+        if self.batches is not None and self.batches < 3:
+            raise InvalidInputError(
+                f"Expected batches >= 3, got batches={self.batches!r}: a stage explores twice, and "
+                "the last batch plays what was learnt; leave batches out for as many as it takes."
+            )
         _validate.count(b0=self.b0)
         if not self.growth > 1:
             raise InvalidInputError(

@@ -2,92 +2,120 @@
 
 **Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
 composition), and all else is post-processing of releases. Sizes and number of batches depend on
-released statistics only. **No regret bound is claimed.** A round:
+released statistics only. **No regret bound is claimed.**
 
-1. *Estimate* (`learners.estimate`, `learners.pooling`). Steps are pooled where released counts do
-   not contradict it, and not where a step's own counts are due (`own_step`); a problem that was
-   declared stationary is pooled throughout.
-2. *Plan* (`planning`). Backward induction with Q = r + P·V + bonus, at most 1 + max V (a reward,
-   then the best next state); an action that was never played is worth that much. The variance sd²
-   of the estimated Q is that of `learners.estimate`, for transitions and rewards each with weights
-   and lower-order term (reach 2(H-h) and 2) of its own, over (N - sqrt D)². The noise of
-   transitions counts less where the projection left no count: 0.15 of it there, and all where
-   counts are above their noise. Counts that are not negative look like visits even where nobody
-   came, so only the visits above their own noise are certain, and a row without certain visits
-   counts as never played. Projected noise is biased: F holds (0.2·sum w·sigma)² besides. And it
-   hides rare ways: up to sum of w·sigma visits of a row may have led, unseen, to the best of the
-   states in which nobody was seen, which adds (sum w·sigma·(V(s') - P·V))² once there were users
-   enough (`settings.hiding`). Where reports show only some of the visits (one step per user), each
-   visit carries more variance (`BatchMechanism.visit_variance`).
-   A row of which anything is pooled errs alike at every step: standard deviations add up along a
-   policy, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
-   the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
-   the next state on. Actions of a state are compared with width·sd of their own, since what follows
-   them is much the same.
-   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
-   where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come. Late, actions that
-   are almost as good as the best have up to twice that width (`settings.close_caution`): to look
-   again costs every user little, and what is lost by a wrong choice is lost by all who come.
-3. *Size the batch by what it can teach* (`sizing`). Noise is paid once per batch. Where a batch is
-   a large part of all users it holds up to three candidate policies, and where it has a least size,
-   up to ten: each is sized for what it teaches, its expected counts are added to the estimate, and
-   the next one is made of that. Their users play one stochastic policy whose flow in the model is
-   the mixture of the candidates' flows, weighted by their users.
-4. *Release* transitions and rewards of the actions in the policy's support only; rewards tell the
-   visits, and transitions of the last step teach nothing.
-5. *Project* the transitions onto consistent flows (`discreet.privacy.projection.flow`).
-6. *Accumulate* with the weight w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
-   visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
-   noise to it.
+A *row* is (h, s, a); N, M, F, G and D are its sums (`learners.estimate`), B = sum w·sigma, sd² the
+variance of r + P·V, with lower-order reach 2(H - h) for transitions and 2 for rewards; t users have
+been told, K - t are left. The nine rules:
 
-The last batch teaches nobody: it plays the greedy policy of the model.
+1. *Release* transitions and rewards r - 1/2 of the actions in the policy's support, and project
+   them onto consistent flows (`discreet.privacy.projection.flow`), with the visits they tell.
+2. *Weigh* a batch in each row by w = m/(m + sigma²/0.1), m the visits that the model predicted.
+3. *Pool* steps unless counts contradict it (`learners.pooling`): z >= 4.
+4. *Width* = 2·c·ln(1 + (K - t)/(S·A·N)) with c = ``confidence`` = 0.2/H^(1/3).
+5. *Bonus* = sqrt((width·sd)² + (b·B·(max V - P·V)/(N - sqrt D))²): the projection takes from what
+   is rare, so that B visits of a row may have led, unseen, to the best next state; b = min(1,
+   t/(100·sigma·H·S·A)). A row whose visits noise explains, N <= sqrt D, is worth 1 + max V, and
+   nothing is worth more.
+6. *Size*: the smallest batch that is predicted to leave 0.7 of min(bonus, value) along its policy,
+   through rows that are known; at most as many users as before it, the first one as many as show a
+   reward above its noise, at most a tenth of all.
+7. *Mix* up to three candidate policies in a batch, each made as if those before it had been played;
+   their users play one stochastic policy whose flow is the mixture of theirs.
+8. *Stop*: a batch that would be larger than what it leaves is the last and plays the best policy of
+   the model. With ``batches=N`` the first has K^((1 + 1/N)/2) users and plays every action alike,
+   a later one after b others at least t·((K/t)^(1/(N - b)) - 1); who is not needed plays greedily.
+9. *Check* pooled rows at single steps where that costs at most 3e-4 of all users
+   (`FlowUCB._checked`): counts cannot contradict what nobody looks at.
 """
 
+import functools
+import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from discreet import _validate
 from discreet._types import FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.estimate import (
     VISITS,
     CountSums,
     ModelEstimate,
     ReleasedRows,
-    visit_noise_factors,
+    mechanism_factors,
     weight_of,
 )
-from discreet.learners.flow_ucb import sizing
-from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck, visits_to_see
-from discreet.learners.flow_ucb.planning import CandidatePolicy, Planner
-from discreet.learners.flow_ucb.settings import (
-    AHEAD,
-    AHEAD_CONFIDENCE,
-    CLOSE,
-    SCARCE,
-    FlowSettings,
-    close_caution,
-    hiding,
-    users_per_unit,
-    usual_confidence,
-)
-from discreet.learners.pooling import Pooled, estimated, pooled_rows
+from discreet.learners.flow_ucb import planning
+from discreet.learners.flow_ucb.planning import CandidatePolicy, Planner, ReleaseTerms
+from discreet.learners.pooling import Pooled, contradictions, estimated, pooled_rows
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+from discreet.learners.settings import OwnSettings, at_least_two_batches
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
-FEW_CANDIDATES = 3
-"""At most in a batch without a least size, where users are scarce. Inherited; measured: with 10 a
-narrow way is found later."""
-MANY_CANDIDATES = 10
-"""At most in a batch that has a least size, since batches are scarce, whether users are or not.
-Measured: 3, 10 and 30. With 3, a cliff of forty states was not explored within
-`sizing.MOST_BATCHES`."""
+EASE = 0.1
+"""Variance per visit against which noise is weighed."""
+CONFIDENCE = 0.2
+"""Of one step; over H^(1/3) for H."""
+HIDING = 100.0
+"""Users per unit of noise and row from which on the projection is taken to hide ways."""
+SHRINK = 0.7
+"""What a batch may leave of what is not known."""
+CANDIDATES = 3
+"""In a batch."""
+CHECKING = 3e-4
+"""Share of all users that the check of a state at a step may cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowSettings(OwnSettings):
+    """What may be set of flow-ucb.
+
+    Attributes:
+        confidence: the one multiplier on widths; None: 0.2/H^(1/3).
+        pooling: steps are pooled where released counts do not contradict it, or never.
+        mixing: False: every batch has one candidate policy, one action per state and step.
+        batches: at most so many recruitments; None: as many as it takes.
+    """
+
+    confidence: float | None = None
+    pooling: Literal["gated", "never"] = "gated"
+    mixing: bool = True
+    batches: int | None = None
+
+    def check(self) -> None:
+        """A positive confidence, and a batch to learn from before the last."""
+        super().check()
+        if self.confidence is not None:
+            _validate.positive(confidence=self.confidence)
+        at_least_two_batches(self.batches)
+
+
+def noise_by_users(mechanism: BatchMechanism) -> Callable[[float], tuple[float, float]]:
+    """Variances of transitions and rewards by batch size, interpolated between powers of two.
+
+    Exact for noise that is constant (central, shuffle) or proportional to the users (local); a
+    mechanism may need milliseconds for each size, and sizing a batch asks for many.
+    """
+
+    @functools.cache
+    def at(power: int) -> tuple[float, float]:
+        noise = mechanism.noise_variance(max(2**power, mechanism.min_users))
+        return noise["transitions"], noise["rewards"]
+
+    def noise(users: float) -> tuple[float, float]:
+        power = max(0, math.floor(math.log2(users)))
+        (low, low_rewards), (high, high_rewards) = at(power), at(power + 1)
+        share = users / 2**power - 1
+        return low + share * (high - low), low_rewards + share * (high_rewards - low_rewards)
+
+    return noise
 
 
 class Request(NamedTuple):
@@ -98,26 +126,16 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
     def to_dict(self) -> dict[str, Plain]:
-        policy = self.policy
-        kind, values = (
-            ("actions", policy.actions)
-            if isinstance(policy, DeterministicPolicy)
-            else ("probabilities", policy.probabilities)
-        )
-        return {
-            kind: values.tolist(),
-            "users": self.users,
-            "occupancy": self.occupancy.tolist(),
-        }
+        name = "actions" if isinstance(self.policy, DeterministicPolicy) else "probabilities"
+        values = getattr(self.policy, name).tolist()
+        return {name: values, "users": self.users, "occupancy": self.occupancy.tolist()}
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Request":
-        policy: DeterministicPolicy | StochasticPolicy
+        users, occupancy = int(data["users"]), np.array(data["occupancy"])
         if "actions" in data:
-            policy = DeterministicPolicy(np.array(data["actions"], np.int64))
-        else:
-            policy = StochasticPolicy(np.array(data["probabilities"]))
-        return cls(policy, int(data["users"]), np.array(data["occupancy"]))
+            return cls(DeterministicPolicy(np.array(data["actions"], np.int64)), users, occupancy)
+        return cls(StochasticPolicy(np.array(data["probabilities"])), users, occupancy)
 
 
 class Part(NamedTuple):
@@ -125,23 +143,6 @@ class Part(NamedTuple):
 
     candidate: CandidatePolicy
     users: int
-
-
-def several(
-    model: ModelEstimate,
-    first: Part,
-    room: int,
-    most_candidates: int,
-    size: Callable[[ModelEstimate, int], Part],
-    expect: Callable[[ModelEstimate, Part], ModelEstimate],
-) -> list[Part]:
-    """The first part, and more while they have room."""
-    parts, used = [first], first.users
-    while len(parts) < most_candidates and used < room:
-        model = expect(model, parts[-1])
-        parts.append(size(model, room - used))
-        used += parts[-1].users
-    return parts
 
 
 def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
@@ -165,6 +166,32 @@ def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
     return Request(StochasticPolicy(share), users, occupancy)
 
 
+def smallest(enough: Callable[[int], bool], most: int) -> int:
+    """The smallest number, within a percent, that is ``enough``; ``most`` if none is."""
+    low, high = 1, most
+    if not enough(high):
+        return high
+    while high - low > max(1, low // 100):
+        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def rounded(users: int, left: int) -> int:
+    """Up to two significant digits: round numbers are easier to recruit for."""
+    unit = int(10 ** max(0, len(str(users)) - 2))
+    return min(left, -(-users // unit) * unit)
+
+
+def min_users(told: int, episodes: int, done: int, batches: int | None) -> int:
+    """So many that ``batches`` suffice for all ``episodes``, of which ``done`` are over."""
+    if batches is None:
+        return 1
+    if not told:
+        return math.ceil(math.pow(episodes, (1 + 1 / batches) / 2))
+    return math.ceil(told * (math.pow(episodes / told, 1 / max(1, batches - done)) - 1))
+
+
 def accumulate(
     sums: CountSums,
     rows: tuple[IntArray, ...],
@@ -172,13 +199,12 @@ def accumulate(
     visits: FloatArray,
     rewards: FloatArray,
     expected: FloatArray,
-    terms: sizing.ReleaseTerms,
+    terms: ReleaseTerms,
 ) -> None:
-    """Add a projected batch with each row's weight; `sizing.expected_row` predicts the next one's.
+    """Add a projected batch with each row's weight; `planning.expected_row` predicts the next's.
 
-    Reports that show only a part of the visits add variance to every visit; half of it is left in a
-    state's total, which the flow measures twice: coming in and going out. Variances are of as many
-    visits as were ``expected``, if fewer were seen: noise made them fewer.
+    Reports that show a part of the visits add variance to each; half of it is left in a state's
+    total, which the flow measures twice. If fewer visits were seen than ``expected``, it was noise.
     """
     weight = weight_of(expected, terms.noise, terms.ease)
     if not terms.last_transitions:
@@ -198,18 +224,6 @@ def accumulate(
     sums.add(batch, weight, weight_of(expected, terms.reward_noise, terms.ease))
 
 
-def mechanism_factors(problem: Problem, mechanism: BatchMechanism) -> FloatArray:
-    """`visit_noise_factors` of what this mechanism releases."""
-    noise = mechanism.noise_variance(mechanism.min_users)
-    return visit_noise_factors(
-        problem.shape.states,
-        problem.shape.horizon,
-        int(problem.start.sum()),
-        last_transitions=mechanism.last_transitions,
-        look=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
-    )
-
-
 class FlowUCB(FlowLearner[FlowSettings]):
     """Optimism on flow-consistent batches."""
 
@@ -218,27 +232,21 @@ class FlowUCB(FlowLearner[FlowSettings]):
     settings_type = FlowSettings
 
     def begin(self) -> None:
-        """Nothing is known; the usual confidence follows from the users and the noise."""
-        problem, mechanism = self.problem, self.mechanism
+        """Nothing is known."""
+        problem, mechanism, shape = self.problem, self.mechanism, self.problem.shape
         if problem.stationary and self.chosen.pooling == "never":
             raise InvalidInputError(
                 "Expected pooling='gated' where stationary=True declares that all steps are "
                 "alike, got pooling='never'; leave one of the two out."
             )
-        self._noise = sizing.Noise(mechanism)
-        self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings["stationary"] = problem.stationary
         if self.chosen.confidence is None:
-            usual = usual_confidence(self._plenty)
-            self.settings["confidence"] = usual * AHEAD_CONFIDENCE**self._noise.renewed
-        self._ahead = AHEAD**self._noise.renewed
-        shape = problem.shape
-        layers = 1 if problem.stationary else shape.horizon
-        self._sums = CountSums.empty(layers, shape.states, shape.actions)
-        self._factors = mechanism_factors(problem, mechanism)
+            self.settings["confidence"] = CONFIDENCE / shape.horizon ** (1 / 3)
+        self._noise = noise_by_users(mechanism)
+        self._sums = CountSums.empty(*shape.visits)
+        self._factors = mechanism_factors(shape, problem.start, mechanism)
         initial = problem.start / problem.start.sum()
         self._planner = Planner(shape, initial, 0.5 if mechanism.centred else 0.0)
-        self._check = OwnStepCheck(self._planner, self._factors)
         self._told = 0
         self._batches = 0
         self._request: Request | None = None
@@ -264,159 +272,139 @@ class FlowUCB(FlowLearner[FlowSettings]):
             rows = tuple(axis[begun] for axis in rows)
             flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
             expected = expected[begun]
-        noise = (counts.noise_variance[name] for name in self.statistics)
-        terms = self._terms(counts.users, *noise, last_transitions=counts.last_transitions)
+        noise, reward_noise = (counts.noise_variance[name] for name in self.statistics)
+        terms = self._terms(counts.users)._replace(
+            noise=noise, reward_noise=reward_noise, last_transitions=counts.last_transitions
+        )
         accumulate(self._sums, rows, flow, visits, rewards, expected, terms)
         self._told += counts.users
         self._batches += 1
         self._request = None
 
     @property
-    def _ease(self) -> float:
-        return float(self.settings["ease"] * (1 + self.mechanism.visit_variance))
-
-    @property
-    def _hiding(self) -> float:
-        return hiding(self._plenty_so_far)
-
-    @property
-    def _close_caution(self) -> float:
-        return close_caution(self._plenty_so_far) * self._noise.renewed
-
-    @property
-    def _plenty_so_far(self) -> float:
-        return self._plenty * self._told / self.problem.episodes
-
-    @property
-    def _scarce(self) -> bool:
-        return self._plenty < SCARCE
-
-    @property
-    def _left(self) -> int:
-        return self.problem.episodes - self._told
+    def notes(self) -> tuple[str, ...]:
+        """Whether counts contradict a stationarity that was declared."""
+        declared = self.problem.stationary and self._told
+        return contradictions(self._sums, self._reward_share) if declared else ()
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model; actions that are not known are shunned."""
         return DeterministicPolicy(self._greedy(np.zeros(self.problem.shape.visits)).actions)
 
     def _greedy(self, tie: FloatArray) -> CandidatePolicy:
-        return self._planner.greedy(self._model(exploring=False), tie)
+        return self._planner.made(self._model(exploring=False), tie)
+
+    @property
+    def _reward_share(self) -> float:
+        """Of the variance of visits in that of rewards: one visit moves r - c by max(c, 1 - c)."""
+        return max(self._planner.centre, 1 - self._planner.centre) ** 2
 
     def _model(self, *, exploring: bool = True) -> ModelEstimate:
-        """The evidence, pooled where the gate and the own-step check allow it.
-
-        While ``exploring``, what has to be checked counts as never seen.
-        """
+        """The estimate, pooled where the gate and the check allow it (or as declared)."""
         sums = self._sums
-        if self.problem.stationary:
-            return estimated(sums, Pooled.all_or_none(sums, True))
-        if self.settings["pooling"] == "never" or not self._told:
-            return estimated(sums, Pooled.all_or_none(sums, False))
-        pooled = pooled_rows(sums, self._told, self._planner.reward_share, self._hiding)
+        if self.problem.stationary or self.chosen.pooling == "never" or not self._told:
+            return estimated(sums, Pooled.all_or_none(sums, self.problem.stationary))
+        pooled = pooled_rows(sums, self._reward_share)
         return self._checked(estimated(sums, pooled), exploring=exploring)
 
     def _checked(self, model: ModelEstimate, *, exploring: bool) -> ModelEstimate:
-        noise = self._noise(max(1.0, CHECKING * self._told))
-        return self._check.checked(self._sums, model, self._told, noise, exploring=exploring)
+        """Pooled rows, checked at steps where that costs a vanishing share of all users.
+
+        Counts cannot contradict what nobody looks at. A state is due at a step if
+
+            V·n <= 3e-4·K·rho,
+
+        n the visits that show its reward above the noise, V the greedy value, which is all that a
+        user can lose, and rho the largest chance of being there. While ``exploring``, a pooled
+        reward that was not seen at such a step counts as never seen, and the batch that goes there
+        is large enough to see it; an own reward that is better than the pooled one by its standard
+        deviation, or an own next value by two, is used instead.
+        """
+        if not (model.pooled_rewards.any() or model.pooled_transitions.any()):
+            return model
+        greedy = self._planner.made(model, np.zeros(self.problem.shape.visits))
+        chances = self._planner.chances(model, greedy.occupancy)
+        cost = self._planner.value(greedy) * self._visits_to_see(
+            max(1.0, CHECKING * self.problem.episodes)
+        )
+        verdict = np.zeros(self.problem.shape.visits, np.int64)
+        due = cost[:, None] <= CHECKING * self.problem.episodes * chances
+        planning.examine(self._sums, model, due, greedy.values, self._planner.centre, verdict)
+        if not exploring:
+            verdict[verdict == planning.UNCHECKED] = 0
+        return planning.with_own(self._sums, model, verdict) if verdict.any() else model
+
+    def _visits_to_see(self, users: float) -> FloatArray:
+        """Visits ``[H]`` that show a reward of a half above the noise of so many users."""
+        transitions, rewards = self._noise(users)
+        needed = np.sqrt(rewards + transitions * self._factors * self._reward_share)
+        return np.asarray(np.maximum(needed, 1.0) / planning.SEEN)
 
     def _width(self, model: ModelEstimate) -> FloatArray:
-        confidence = float(self.settings["confidence"])
-        users = min(self._ahead * self._told, self._left)
-        width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(self._seen(model), 1.0))
-        more = self._close_caution
-        if more:
-            width *= 1 + more * self._planner.closeness(model, CLOSE)
-        return width
+        left = (self.problem.episodes - self._told) / self.problem.shape.states
+        seen = np.maximum(model.reward_sums[..., VISITS], 1.0) * self.problem.shape.actions
+        return np.asarray(2 * float(self.settings["confidence"]) * np.log1p(left / seen))
 
-    def _seen(self, model: ModelEstimate) -> FloatArray:
-        """Visits of a row: the rarer of those that show its reward and its transitions.
-
-        At the last step only its reward matters.
-        """
-        visits: FloatArray = np.minimum(
-            model.reward_sums[..., VISITS], model.transition_sums[..., VISITS]
+    @property
+    def _hiding(self) -> float:
+        sigma = math.sqrt(self._noise(self.problem.episodes)[0])
+        return min(
+            1.0, self._told / (HIDING * max(sigma, 1) * math.prod(self.problem.shape.visits))
         )
-        if len(visits) > 1:
-            visits[-1] = model.reward_sums[-1, ..., VISITS]
-        return visits
 
     def _next_request(self) -> Request:
-        model, left = self._model(), self._left
-        tie = self.rng.random(self.problem.shape.visits)
-
-        def size(model: ModelEstimate, most: int) -> Part:
-            return self._sized(model, tie, most)
-
-        most = sizing.most_users(self._told, left)
-        least = sizing.min_users(self._told, self.problem.episodes, self._batches)
-        parts = [size(model, most)]
-        if self.settings["mixing"]:
-            room = most if self._scarce else min(least, most)
-            most_candidates = MANY_CANDIDATES if least > 1 else FEW_CANDIDATES
-            parts = several(model, parts[0], room, most_candidates, size, self._expecting)
+        problem, told = self.problem, self._told
+        model, left = self._model(), problem.episodes - told
+        tie = self.rng.random(problem.shape.visits)
+        least = min(left, min_users(told, problem.episodes, self._batches, self.chosen.batches))
+        most = max(1, least, min(left, told or left // 10))
+        fewest = self.mechanism.min_users
+        parts = [self._sized(model, tie, most)]
+        while self.chosen.mixing and len(parts) < CANDIDATES:
+            room = most - sum(part.users for part in parts)
+            if room <= 0:
+                break
+            model = planning.expecting(model, self._terms(parts[-1].users), parts[-1].candidate)
+            parts.append(self._sized(model, tie, room))
         needed = sum(part.users for part in parts)
-        min_users = self.mechanism.min_users
-        users = sizing.rounded(min(max(needed, least, min_users), left), left)
-        if left - users < max(users * sizing.ENDING, min_users):  # the last batch teaches nobody
-            parts, users = [Part(self._greedy(tie), left)], left
-        elif self.settings["mixing"] and needed < least:
+        users = rounded(min(max(needed, least, fewest), left), left)
+        over = self.chosen.batches is not None and self._batches + 1 >= self.chosen.batches
+        if over or left - users < max(users, fewest):  # the last batch teaches nobody
+            return mixed([Part(self._greedy(tie), left)], left, problem.shape.actions)
+        if self.chosen.mixing and self.chosen.batches is not None and not told:
+            even = np.full(tie.shape[:2], 1 / problem.shape.states)
+            even[0] = self._planner.initial
+            return Request(uniform_policy(problem.shape), users, even)
+        if self.chosen.mixing and needed < least:
             parts.append(Part(self._greedy(tie), users - needed))
-        return mixed(parts, users, self.problem.shape.actions)
-
-    def _terms(
-        self, users: float, noise: float, reward_noise: float, *, last_transitions: bool
-    ) -> sizing.ReleaseTerms:
-        return sizing.ReleaseTerms(
-            float(users),
-            noise,
-            reward_noise,
-            self.mechanism.visit_variance,
-            self.mechanism.reward_visit_variance,
-            self._factors,
-            self._ease,
-            last_transitions,
-        )
-
-    def _next_terms(self, users: float) -> sizing.ReleaseTerms:
-        noise = self._noise(users)
-        return self._terms(users, *noise, last_transitions=self.mechanism.last_transitions)
-
-    def _expecting(self, model: ModelEstimate, part: Part) -> ModelEstimate:
-        after = model._replace(
-            transition_sums=model.transition_sums.copy(), reward_sums=model.reward_sums.copy()
-        )
-        sizing.add_expected(after, self._next_terms(part.users), part.candidate)
-        return after
+        return mixed(parts, users, problem.shape.actions)
 
     def _sized(self, model: ModelEstimate, tie: FloatArray, most: int) -> Part:
         width, planner = self._width(model), self._planner
-        candidate = planner.optimistic(model, width, tie, self._hiding)
+        candidate = planner.made(model, tie, width, self._hiding)
         if not self._told:
-            return Part(candidate, sizing.smallest(self._shows_a_reward, most))
+            return Part(candidate, smallest(lambda n: n >= self._visits_to_see(n).max(), most))
         reachable = planner.reachable(model, candidate)
-        goal = sizing.goal(
-            float((reachable.occupancy * candidate.bonus).sum()),
-            planner.value(candidate),
-            self.settings["shrink"],
-            self._noise.growth,
-        )
+        unknown = float((reachable.occupancy * candidate.bonus).sum())
+        goal = SHRINK * min(unknown, planner.value(candidate))
 
         def enough(users: int) -> bool:
-            left = sizing.uncertainty_after(
-                model,
-                self._next_terms(users),
-                reachable,
-                width,
-                planner.centre,
-                planner.reward_share,
-            )
-            return bool(left <= goal)
+            terms = self._terms(users)
+            return planning.unknown_after(model, terms, reachable, width, planner.centre) <= goal
 
-        return Part(candidate, sizing.smallest(enough, most))
+        return Part(candidate, smallest(enough, most))
 
-    def _shows_a_reward(self, users: int) -> bool:
-        needed = visits_to_see(self._noise(users), self._factors, self._planner.reward_share)
-        return bool(users >= needed.max())
+    def _terms(self, users: float) -> ReleaseTerms:
+        mechanism = self.mechanism
+        return ReleaseTerms(
+            float(users),
+            *self._noise(users),
+            mechanism.visit_variance,
+            mechanism.reward_visit_variance,
+            self._factors,
+            EASE * (1 + mechanism.visit_variance),
+            mechanism.last_transitions,
+        )
 
     def state(self) -> dict[str, Plain]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""
