@@ -265,8 +265,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         flow, visits = released_flow(counts, self.problem.start, chosen)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         expected = counts.users * request.occupancy[rows[:2]] * chosen
-        # Nobody begins outside the declared starts. With noise, rows there have no weight; without
-        # noise every row has, and this is what keeps them out.
+        # Nobody begins outside the declared starts; without noise, rows there would have weight.
         begun = (rows[0] > 0) | self.problem.start[rows[1]]
         if not begun.all():
             rows = tuple(axis[begun] for axis in rows)
