@@ -313,7 +313,7 @@ def test_who_is_not_needed_in_a_batch_of_a_least_size_plays_greedily():
     request = requested(500, done=3, users=10, batches=5)
     assert request.users == 210
     greedy = request.policy.distribution(Shape(4, 2, 6))[..., 1]
-    np.testing.assert_allclose(greedy, (210 - 10 * CANDIDATES) / 210)
+    np.testing.assert_allclose(greedy, (210 - 10 * 3 * CANDIDATES) / 210)
 
 
 def test_two_arms_are_told_apart():

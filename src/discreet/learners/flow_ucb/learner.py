@@ -68,7 +68,7 @@ HIDING = 100.0
 SHRINK = 0.7
 """What a batch may leave of what is not known."""
 CANDIDATES = 3
-"""In a batch."""
+"""In a batch; three times as many where batches are limited."""
 CHECKING = 3e-4
 """Share of all users that the check of a state at a step may cost."""
 
@@ -359,7 +359,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         most = max(1, least, min(left, told or left // 10))
         fewest = self.mechanism.min_users
         parts = [self._sized(model, tie, most)]
-        while self.chosen.mixing and len(parts) < CANDIDATES:
+        while self.chosen.mixing and len(parts) < CANDIDATES * (3 if self.chosen.batches else 1):
             room = most - sum(part.users for part in parts)
             if room <= 0:
                 break
