@@ -125,8 +125,8 @@ def test_mistakes_get_one_sentence(discreet, arguments, sentence):
 def test_an_open_choice_says_what_was_taken_and_why(discreet):
     words = ("calibrate", *SMALL, "--trust", "central", "--statistics", "transitions,rewards")
     _, out, _ = discreet(*words, "--epsilon", "10")
-    assert "Mechanism laplace: the least noise here, std 0.8244" in out
-    assert "(against gaussian 1.269)" in out
+    assert "Mechanism laplace: the least noise here, std 1.06" in out
+    assert "(against gaussian 1.533)" in out
     assert "Guarantee: (10, 0)-JDP" in out
     _, out, _ = discreet(*words, "--mechanism", "gaussian")
     assert "least noise here" not in out

@@ -70,7 +70,7 @@ def test_several_environments_stand_in_a_column(discreet, here):
     (here / "two.toml").write_text(text.replace('model = "none"', 'model = "local"\nepsilon = 1'))
     _, out, _ = discreet("run", "two.toml", "--quick", "--jobs", "1")
     assert out.splitlines()[0].strip() == "Tiny: flow-ucb"
-    rows = [line.split()[0] for line in out.splitlines() if "  (1, 0)-" in line]
+    rows = [line.split()[0] for line in out.splitlines() if re.search(r"  \(1, .*\)-[JL]DP", line)]
     assert sorted(rows) == ["RandomMDP", "RandomMDP", "RiverSwim", "RiverSwim"]
 
 
@@ -166,7 +166,7 @@ def test_json_rows_say_what_made_them(discreet, here):
     open_row, private = json.loads(out)["results"]
     assert (open_row["mechanism"], private["requested_mechanism"]) == ("none", "auto")
     assert private["mechanism"] != "auto"
-    assert set(private["noise_std"]) == {"transitions", "rewards"}
+    assert set(private["noise_std"]) == {"transitions", "rewards", "visits"}
     assert min(private["noise_std"].values()) > 0
     assert {row["version"] for row in (open_row, private)} == {__version__}
 

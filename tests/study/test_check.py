@@ -80,8 +80,8 @@ def test_a_secure_study_passes_and_is_only_read(tmp_path):
     before = path.read_bytes()
     report = check_study(path)
     assert report.ok
-    promise = "(1, 0)-JDP, one user's whole episode, replace-one"
-    assert report.to_dict() == {"name": str(path), "problems": [], "guarantee": promise}
+    guarantee = "(1, 1e-06)-JDP, one user's whole episode, replace-one"
+    assert report.to_dict() == {"name": str(path), "problems": [], "guarantee": guarantee}
     assert check_study(discreet.resume(path)).ok
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["study.db"]
