@@ -221,7 +221,7 @@ def test_a_record_says_what_made_it(record):
     assert record["version"] == discreet.__version__
     assert record["mechanism"] != "auto"
     assert record["guarantee"]["notion"] == "JDP"
-    assert set(record["noise"]) == {"transitions", "rewards"}  # what flow-ucb releases
+    assert set(record["noise"]) == {"transitions", "rewards", "visits"}  # what flow-ucb releases
     assert "confidence" in record["settings"]  # defaults included
 
 

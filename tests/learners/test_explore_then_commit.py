@@ -44,6 +44,7 @@ def test_rounds_double_and_the_rest_commits():
     assert outcome.extras["batches"] == [250, 250, 500, 19_000]
     assert isinstance(outcome.policy, DeterministicPolicy)
     assert one.settings == {
+        "batches": None,
         "exploration": "designed",
         "length": 1000,
         "rounds": 3,

@@ -67,7 +67,7 @@ LUCK = {"random", "integers", "choice", "permuted", "bit_generator"}
 """What a learner may ask of its generator: ties, a choice among policies, seeds."""
 LAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")} - LUCK
 """Distributions of generators, which could serve as noise."""
-POSTERIOR = {"psrl.py"}
+POSTERIOR = {"psrl.py", "trial.py"}
 """Posterior sampling draws models, which is no noise on counts."""
 LIBRARIES = {
     *("abc", "base64", "collections.abc", "dataclasses", "enum", "functools", "itertools", "math"),

@@ -202,7 +202,7 @@ def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch)
         mechanism.release(crowd(1)[1], sampler=PresetSampler.still(secure=True))
     monkeypatch.setattr(HistogramBatch, "intensity", lambda self, _: self.mean / 2)
     for secure in (False, True):
-        with pytest.raises(CalibrationError, match="not those of its plan"):
+        with pytest.raises(CalibrationError, match="not those of its mechanism"):
             mechanism.release(counts, sampler=PresetSampler.still(secure=secure))
 
 

@@ -90,7 +90,6 @@ class FlowSettings(OwnSettings):
     batches: int | None = None
 
     def check(self) -> None:
-        """A positive confidence, and a batch to learn from before the last."""
         super().check()
         if self.confidence is not None:
             _validate.positive(confidence=self.confidence)
@@ -126,9 +125,10 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
     def to_dict(self) -> dict[str, Plain]:
-        name = "actions" if isinstance(self.policy, DeterministicPolicy) else "probabilities"
-        values = getattr(self.policy, name).tolist()
-        return {name: values, "users": self.users, "occupancy": self.occupancy.tolist()}
+        plain: dict[str, Plain] = {"users": self.users, "occupancy": self.occupancy.tolist()}
+        if isinstance(self.policy, DeterministicPolicy):
+            return {"actions": self.policy.actions.tolist(), **plain}
+        return {"probabilities": self.policy.probabilities.tolist(), **plain}
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Request":
