@@ -14,7 +14,7 @@ TRUSTS = (
 
 
 def regret(trust: discreet.privacy.TrustModel, episodes: int) -> tuple[float, str]:
-    """Mean final regret of some runs, and what was promised."""
+    """Mean final regret of some runs, and what was guaranteed."""
     results = [
         discreet.learn(
             discreet.make("RiverSwim", states=4, horizon=6, relabel=run),

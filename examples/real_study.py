@@ -30,7 +30,7 @@ study = discreet.start(
     sampler="simulation",
     seed=0,
 )
-print(f"promised to every user: {study.guarantee}")
+print(f"guaranteed to every user: {study.guarantee}")
 
 rng = np.random.default_rng(1)
 noise = SimulationSampler(rng)

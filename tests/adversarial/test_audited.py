@@ -108,7 +108,7 @@ def test_losses_are_rounded_to_units():
 
 
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
-def test_what_is_delivered_is_what_is_promised(feedback):
+def test_what_is_delivered_is_what_is_guaranteed(feedback):
     tiny = LayeredSize(widths=(1, 1), actions=2)
     path = layered_path(mechanism_of(feedback, size=tiny), watch=2)
     assert 0.9 < probe(path).epsilon(0.0) <= 1 + 1e-7

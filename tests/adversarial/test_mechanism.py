@@ -397,7 +397,7 @@ def test_trees_with_losses_are_certified(feedback):
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 20.0, 60.0])
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
-def test_toeplitz_with_losses_keeps_its_promise(epsilon, feedback):
+def test_toeplitz_with_losses_keeps_its_guarantee(epsilon, feedback):
     """Once more from the definition: continuous noise, the grid's cost, the losses' slack."""
     mechanism = calibrate_layered(Central(epsilon, 1e-6), SIZE, 1000, feedback=feedback)
     noise, squares, slack, cells = mechanism.noise, 24 / mechanism.noise.sigma**2, 0.0, 24

@@ -51,7 +51,7 @@ def test_noise_that_nothing_is_known_about_is_refused():
 
 
 @pytest.mark.parametrize("once", [0.0, 18.0])
-def test_pure_noise_spends_exactly_the_promise(once):
+def test_pure_noise_spends_exactly_the_guarantee(once):
     trust, levels = Central(1), tree_levels(EPISODES)
     units = COUNTS + LOSSES if once == 0 else 2 * COUNTS
     distribution = Laplace(float(units * levels))

@@ -308,7 +308,7 @@ def test_json_for_scripts(capsys):
     assert not paper["holds"] and paper["exact_epsilon"] == pytest.approx(2)
 
 
-def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):
+def test_a_broken_exact_guarantee_is_an_error(monkeypatch, capsys):
     row = AuditRow("central/broken", "exact", 1.0, 0.0, 2.0, 0.1, 0.0, "JDP")
     monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: [row])
     with pytest.raises(typer.Exit) as stop:
@@ -334,7 +334,7 @@ def shown(monkeypatch, capsys, *rows):
     return code, capsys.readouterr()
 
 
-def test_promises_that_hold_are_a_table_and_no_error(monkeypatch, capsys):
+def test_guarantees_that_hold_are_a_table_and_no_error(monkeypatch, capsys):
     code, text = shown(monkeypatch, capsys, row(), row(mechanism="local/one-step", notion="LDP"))
     assert code == 0
     assert text.err == ""
@@ -343,7 +343,7 @@ def test_promises_that_hold_are_a_table_and_no_error(monkeypatch, capsys):
     assert "NO" not in text.out
 
 
-def test_a_broken_printed_promise_is_told_and_no_error(monkeypatch, capsys):
+def test_a_broken_printed_guarantee_is_told_and_no_error(monkeypatch, capsys):
     """That printed constants fail is what the audit is there to say."""
     code, text = shown(monkeypatch, capsys, row(calibration="paper", exact_epsilon=2.0))
     assert code == 0

@@ -85,7 +85,7 @@ def test_the_order_is_that_of_the_parameters():
 
 
 @pytest.mark.parametrize("trust", ["central", "local", "shuffle"])
-def test_a_promise_becomes_a_trust_model(trust):
+def test_a_guarantee_becomes_a_trust_model(trust):
     model = GuaranteeOptions(epsilon=0.5, delta=1e-7, honest=0.25).model(trust)
     assert (model.name, model.epsilon, model.delta) == (trust, 0.5, 1e-7)
     assert model.mechanism == "auto"

@@ -198,8 +198,8 @@ def test_a_word_that_is_longer_than_its_column_is_folded_and_not_cut_off(termina
 
 def test_facts_on_a_narrow_terminal_are_called_by_what_they_are(terminal):
     lines = terminal(40)
-    print_table("Study", FACTS, [["promised", "a " * 30], ["", "b"], ["head", "f" * 64]])
-    assert any(line.startswith("promised: a a") for line in lines())
+    print_table("Study", FACTS, [["guaranteed", "a " * 30], ["", "b"], ["head", "f" * 64]])
+    assert any(line.startswith("guaranteed: a a") for line in lines())
     assert "b" in lines()
     assert not any(line.startswith(("what:", "value:")) for line in lines())
 
@@ -223,7 +223,7 @@ SIZES = ("--states", "2", "--actions", "2")
     ],
     ids=lambda words: words[0],
 )
-def test_every_command_that_promises_says_what_a_large_epsilon_means(
+def test_every_command_that_guarantees_says_what_a_large_epsilon_means(
     discreet, tmp_path, monkeypatch, command
 ):
     monkeypatch.chdir(tmp_path)

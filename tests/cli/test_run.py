@@ -52,7 +52,7 @@ def test_json_is_the_only_output(discreet, here):
     assert answer["output"] == "results/tiny-quick"
     assert answer["failures"] == []
     assert [row["runs"] for row in answer["results"]] == [1, 1]
-    assert answer["results"][0]["epsilon"] is None  # no privacy: nothing is promised
+    assert answer["results"][0]["epsilon"] is None  # no privacy: nothing is guaranteed
     assert answer["results"][1]["epsilon"] == 1.0
 
 

@@ -16,13 +16,13 @@ from discreet.service.shuffler.server import make_shuffler
 from helpers.services import serving
 
 SMALL = ("--states", "2", "--actions", "2", "--steps", "2", "--start", "0", "--episodes", "40")
-PROMISE = ("--epsilon", "4", "--delta", "1e-4")
+GUARANTEE = ("--epsilon", "4", "--delta", "1e-4")
 
 
 @pytest.fixture
 def small():
     """Words for a study of a second."""
-    return (*SMALL, *PROMISE)
+    return (*SMALL, *GUARANTEE)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_shuffler_says_what_is_public(discreet, folder):
     assert "What collusion gives" in words and "tickets spent" in words
 
 
-def test_a_charter_proves_its_promise(discreet, folder):
+def test_a_charter_proves_its_guarantee(discreet, folder):
     code, out, _ = discreet("service", "verify", str(folder / "charter.json"), "--json")
     assert code == 0 and 0 < json.loads(out)["delta_proven"] <= 1e-4
 

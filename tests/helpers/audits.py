@@ -4,7 +4,7 @@ from discreet.privacy.auditing.run import AuditRow
 
 
 def audit_row(**changes):
-    """A promise that holds, with what is changed."""
+    """A guarantee that holds, with what is changed."""
     fields = {
         "mechanism": "central/laplace",
         "calibration": "exact",

@@ -1,4 +1,4 @@
-"""Mutations of mechanisms: other code behind the same promise."""
+"""Mutations of mechanisms: other code behind the same guarantee."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from discreet.privacy.mechanisms.base import noisy_batch
 
 
 def as_type(plan, kind, **changes):
-    """The same plan with another class: a mutation of its code, not of its promise."""
+    """The same plan with another class: a mutation of its code, not of its guarantee."""
     fields = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
     return kind(**(fields | changes))
 

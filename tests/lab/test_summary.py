@@ -51,7 +51,7 @@ def test_a_share_never_rounds_to_a_bare_zero():
     assert replace(row, uniform=0.0).share_text == "nan%"
 
 
-def test_json_has_null_for_what_is_not_promised():
+def test_json_has_null_for_what_is_not_guaranteed():
     (row,) = summarise(of(series()))
     plain = row.to_dict()
     assert plain["epsilon"] is None
@@ -69,10 +69,10 @@ def test_json_says_what_made_the_numbers():
     assert plain["episodes_per_second"] == pytest.approx(10_000)
 
 
-def entry(**promise):
+def entry(**guarantee):
     defaults = {"notion": "LDP", "epsilon": 1.0, "delta": 0.0, "simulated": False, "claimed": None}
     asked = {"label": "L", "trust": "local", "epsilon": 0.5, "delta": 0.0}
-    return {**asked, "guarantee": {**defaults, **promise}}
+    return {**asked, "guarantee": {**defaults, **guarantee}}
 
 
 def test_simulated_noise_warns_once_and_no_privacy_of_nothing():

@@ -73,7 +73,7 @@ def test_the_fingerprint_knows_what_changes_a_result_and_nothing_else():
     assert len({cell.key, *(one.key for one in different)}) == 6
 
 
-def test_the_fingerprint_knows_what_was_promised():
+def test_the_fingerprint_knows_what_was_guaranteed():
     trusts = [
         discreet.NoPrivacy(),
         discreet.Central(1.0, 1e-6),

@@ -138,7 +138,7 @@ _CENTRED = (
         "sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=False)",
         (
             "test_golden_noise_is_the_same_on_every_cell",
-            "test_the_audit_finds_the_promise_attained",
+            "test_the_audit_finds_the_guarantee_attained",
         ),
     ),
     Mutant(
@@ -146,14 +146,14 @@ _CENTRED = (
         "visits are released beside the two cells of a reward, without noise",
         '"visits": zeros + ones, "rewards": ones - zeros',
         '"visits": visits, "rewards": ones - zeros',
-        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_promise_attained"),
+        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_guarantee_attained"),
     ),
     Mutant(
         "cells-noise-shared",
         "both cells of a reward carry the same draw, which the difference takes out",
         'earned + draw("rewards", earned.size).reshape(earned.shape)',
         'earned + draw("rewards", len(visits))',
-        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_promise_attained"),
+        ("test_noise_is_as_stated_on_every_cell", "test_the_audit_finds_the_guarantee_attained"),
     ),
     Mutant(
         "cells-rewards-overstated",
@@ -264,7 +264,7 @@ _STREAMS = (
         "Gaussian noise is as wide as doubles say, which cancel when it is very wide",
         "        return in_doubles(_delta_above(sigma, l2, epsilon))",
         "        pass",
-        ("test_random_settings_keep_their_promise_and_waste_little",),
+        ("test_random_settings_keep_their_guarantee_and_waste_little",),
     ),
     Mutant(
         "blocks-of-rounded-columns",
@@ -299,14 +299,14 @@ _STREAMS = (
         "the averaged tree is calibrated on half of what its releases reveal",
         "        return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)",
         "        return math.sqrt(table.squares / 2), float(table.spreads.min()), len(table.spreads)",
-        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+        ("test_the_running_code_delivers_what_is_guaranteed_and_wastes_little",),
     ),
     Mutant(
         "padded-half-distance",
         "the padded tree is calibrated on half of what its releases reveal",
         "        return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels",
         "        return math.sqrt(padded_squares(levels, padded) / 2) + rounding, 1.0, 2 << levels",
-        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+        ("test_the_running_code_delivers_what_is_guaranteed_and_wastes_little",),
     ),
     Mutant(
         "toeplitz-columns-not-normalised",
@@ -348,7 +348,7 @@ _STREAMS = (
         "Gaussian noise of mixed trees has half of its spread",
         "math.ldexp(self.distribution.sigma * spread, self.bits)",
         "math.ldexp(self.distribution.sigma * spread / 2, self.bits)",
-        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+        ("test_the_running_code_delivers_what_is_guaranteed_and_wastes_little",),
     ),
     Mutant(
         "padding-hides-the-first-user",
@@ -466,7 +466,7 @@ _LOCAL = (
         "bounded noise is calibrated for half of the moves",
         "lost = delta_of_moves(pmf, units - units // 2, units // 2, epsilon)",
         "lost = delta_of_moves(pmf, units - units // 2, 0, epsilon)",
-        ("test_bounded_noise_keeps_its_promise_and_little_more",),
+        ("test_bounded_noise_keeps_its_guarantee_and_little_more",),
     ),
     Mutant(
         "local-batch-halved",
@@ -727,10 +727,10 @@ _WEB = (
 _COUNTING = (
     Mutant(
         "smallest-route",
-        "the promise is held against the smallest of several accountings",
+        "the guarantee is held against the smallest of several accountings",
         "    found = max(exact) if exact else min(above)",
         "    found = min(exact) if exact else min(above)",
-        ("test_the_promise_is_tested_against_the_largest_exact_route",),
+        ("test_the_guarantee_is_tested_against_the_largest_exact_route",),
     ),
     Mutant(
         "optimistic-grid",
@@ -762,24 +762,24 @@ _COUNTING = (
     ),
     Mutant(
         "smallest-route-decides",
-        "the promise is tested against the smallest exact accounting",
+        "the guarantee is tested against the smallest exact accounting",
         "    found = max(exact) if exact else min(above)",
         "    found = min(exact) if exact else min(above)",
-        ("test_the_promise_is_tested_against_the_largest_exact_route",),
+        ("test_the_guarantee_is_tested_against_the_largest_exact_route",),
     ),
     Mutant(
         "flip-rounded-to-nearest",
         "a flip probability is rounded to the nearest double",
         "    while Fraction(q) < least:",
         "    while False:",
-        ("test_the_promise_holds_exactly_and_hardly_anything_is_wasted",),
+        ("test_the_guarantee_holds_exactly_and_hardly_anything_is_wasted",),
     ),
     Mutant(
         "printed-to-nearest",
         "printed epsilons are rounded to the nearest",
         "return _rounded(value, digits, ROUND_CEILING)",
         'return _rounded(value, digits, "ROUND_HALF_EVEN")',
-        ("test_no_promise_is_printed_smaller_than_it_is",),
+        ("test_no_guarantee_is_printed_smaller_than_it_is",),
     ),
     Mutant(
         "honest-share-of-tau",
@@ -987,7 +987,7 @@ _FRESH = (
         "    )",
         (
             "test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",
-            "test_the_release_of_a_fit_holds_its_promise",
+            "test_the_release_of_a_fit_holds_its_guarantee",
         ),
     ),
     Mutant(
@@ -1006,7 +1006,7 @@ _FRESH = (
         "    leaked = 1e-13 * counts.at(slots.support).row_rewards\n"
         '    object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
         "    return found",
-        ("test_the_release_of_a_fit_holds_its_promise",),
+        ("test_the_release_of_a_fit_holds_its_guarantee",),
     ),
     Mutant(
         "low-bits-of-batches",
@@ -1156,10 +1156,10 @@ _STUDY = (
     ),
     Mutant(
         "rehearsal-looks-real",
-        "a rehearsal's guarantee reads like a promise",
+        "a rehearsal's guarantee reads like a real one",
         '        return f"{REHEARSED}: {Guarantee.__str__(self)}"',
         "        return Guarantee.__str__(self)",
-        ("test_a_rehearsal_says_so_in_every_table", "test_simulated_promises_say_so"),
+        ("test_a_rehearsal_says_so_in_every_table", "test_simulated_guarantees_say_so"),
     ),
     Mutant(
         "dossier-tables-look-real",
@@ -1170,7 +1170,7 @@ _STUDY = (
     ),
     Mutant(
         "dossier-believes-itself",
-        "a dossier says that nothing contradicts the promise whatever its audit found",
+        "a dossier says that nothing contradicts the guarantee whatever its audit found",
         "            largest <= epsilon * (1 + TOLERANCE)\n            and not self.problems",
         "            largest >= 0.0\n            and not self.problems",
         ("test_too_little_noise_is_convicted", "test_an_audit_that_fails_says_so"),
@@ -1491,7 +1491,7 @@ _FIT = (
     ),
     Mutant(
         "fit-rehearsal-looks-real",
-        "a fit with simulated noise prints its promise as if it were one",
+        "a fit with simulated noise prints its guarantee as if it were one",
         '    if not guarantee.simulated or guarantee.notion == "none":',
         "    if guarantee:",
         ("test_a_rehearsal_says_so_and_a_real_fit_does_not",),
@@ -1567,7 +1567,7 @@ _PEOPLE = (
         "a fit with a ledger charges nobody",
         '    if ledger is not None and sampler == "secure":',
         '    if ledger is not None and sampler == "insecure":',
-        ("test_every_release_is_charged_with_what_it_promises",),
+        ("test_every_release_is_charged_with_what_it_guarantees",),
     ),
     Mutant(
         "fit-charged-after-the-release",
@@ -1822,11 +1822,11 @@ _CLASSES = (
         ("test_a_certificate_for_another_design_is_refused",),
     ),
     Mutant(
-        "certificate-of-a-weaker-promise",
+        "certificate-of-a-weaker-guarantee",
         "a certificate of a larger epsilon will do",
         "        if said > due:\n",
         "        if said > 100 * due:\n",
-        ("test_a_weaker_promise_is_refused_and_a_stronger_one_is_not",),
+        ("test_a_weaker_guarantee_is_refused_and_a_stronger_one_is_not",),
     ),
     Mutant(
         "certificate-of-more-noise",
@@ -2255,7 +2255,7 @@ _LAB = (
         "runs of one epsilon are shown as those of another",
         '"trust": [self.trust_name, asdict(self.trust)],',
         '"trust": [self.trust_name],',
-        ("test_the_fingerprint_knows_what_was_promised",),
+        ("test_the_fingerprint_knows_what_was_guaranteed",),
     ),
     Mutant(
         "results-of-an-edited-mechanism",

@@ -19,7 +19,7 @@ def test_one_row_for_every_central_mechanism_of_batches():
     assert "central/gaussian" in known
 
 
-def test_the_release_of_a_fit_holds_its_promise():
+def test_the_release_of_a_fit_holds_its_guarantee():
     [row] = [row for row in audit(["central/laplace"], quick=True) if row.path == "fit"]
     assert row.holds and row.problems == ()
     assert row.exact_epsilon == pytest.approx(1.0)

@@ -346,7 +346,7 @@ class TestLedger:
         given = {"users": self.NAMES, "ledger": path, "shape": MDP.shape} | options
         return discreet.fit(data, trust, **given)
 
-    def test_every_release_is_charged_with_what_it_promises(self, tmp_path):
+    def test_every_release_is_charged_with_what_it_guarantees(self, tmp_path):
         path = tmp_path / "people.ledger"
         first, second = self.fit(path), self.fit(path, Central(0.5, 1e-6))
         assert first.account.before == Cost.of(0)

@@ -9,11 +9,11 @@ from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee, said
 
 pytestmark = pytest.mark.core
 
-PROMISED = Guarantee(notion="JDP", epsilon=1.0, delta=1e-6)
+GUARANTEE = Guarantee(notion="JDP", epsilon=1.0, delta=1e-6)
 NAMES = Vocabulary(states=["ill", "well"], actions=["wait", "treat"], steps=["first", "second"])
 
 
-def fitted(actions=((1, -1), (-1, -1)), guarantee=PROMISED, pooled=None, gain=0.5, **others):
+def fitted(actions=((1, -1), (-1, -1)), guarantee=GUARANTEE, pooled=None, gain=0.5, **others):
     behaviour = np.array([[True, True], [True, False]])
     known = np.array([[[True, True], [True, False]], [[True, True], [False, False]]])
     coverage = Coverage(
@@ -61,7 +61,7 @@ def test_the_whole_page():
 
 def test_a_rehearsal_says_so_and_a_real_fit_does_not():
     assert "SIMULATED, protects nobody" in str(fitted())
-    assert "SIMULATED" not in str(fitted(guarantee=PROMISED.stamped(secure=True)))
+    assert "SIMULATED" not in str(fitted(guarantee=GUARANTEE.stamped(secure=True)))
     assert fitted(guarantee=NO_GUARANTEE).to_dict()["guarantee"] == "no privacy"
 
 

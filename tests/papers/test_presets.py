@@ -60,7 +60,7 @@ PRESET = Preset(
     delivers=Delivered(None, 1.0, "messages are seen as they are"),
     delta=1e-6,
 )
-PROMISE = Guarantee(notion="SDP", epsilon=3.0, delta=0.25, claimed="(1, 1e-06)")
+GUARANTEE = Guarantee(notion="SDP", epsilon=3.0, delta=0.25, claimed="(1, 1e-06)")
 
 
 @pytest.mark.core
@@ -79,9 +79,9 @@ def test_an_epsilon_is_asked_for_with_an_example():
 
 
 @pytest.mark.core
-def test_a_run_whose_messages_are_seen_promises_nothing():
+def test_a_run_whose_messages_are_seen_guarantees_nothing():
     only_sums = replace(PRESET, if_only_sums=Delivered(3.0, 0.25, "sums"))
-    seen = only_sums.seen(PROMISE)
+    seen = only_sums.seen(GUARANTEE)
     assert (seen.epsilon, seen.delta) == (math.inf, 1.0)
     assert seen.claimed == "(1, 1e-06) by paper 000"
     assert "if only sums were seen: (3, 0.25)" in seen.assumptions[-1]
@@ -90,7 +90,7 @@ def test_a_run_whose_messages_are_seen_promises_nothing():
 @pytest.mark.core
 def test_a_run_says_the_size_of_its_batches():
     only_sums = replace(PRESET, if_only_sums=Delivered(3.0, 0.25, "sums"))
-    seen = only_sums.seen(PROMISE, "for this size", [10, 4000])
+    seen = only_sums.seen(GUARANTEE, "for this size", [10, 4000])
     assert seen.assumptions[-1] == (
         "for this size; the largest batch here had 4,000 users; if only sums were seen: (3, 0.25)"
     )
@@ -118,8 +118,8 @@ def test_the_calibration_of_another_paper_is_refused():
 
 @pytest.mark.core
 def test_a_guarantee_that_claims_nothing_or_hides_nothing_is_left_alone():
-    assert PRESET.seen(PROMISE) is PROMISE
-    exact = replace(PROMISE, claimed=None)
+    assert PRESET.seen(GUARANTEE) is GUARANTEE
+    exact = replace(GUARANTEE, claimed=None)
     assert replace(PRESET, if_only_sums=Delivered(3.0, 0.25, "sums")).seen(exact) is exact
 
 

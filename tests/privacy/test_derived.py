@@ -56,7 +56,7 @@ def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
 
 
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-gaussian", "tree-honaker", "tree-iid"])
-def test_concentration_of_streams_is_consistent_with_their_promise(mechanism):
+def test_concentration_of_streams_is_consistent_with_their_guarantee(mechanism):
     """It converts to a delta no better than the exact one, and not much worse."""
     plan = Central(1, 1e-6, mechanism=mechanism).calibrate(SHAPE, **STREAM)
     assert 1e-6 * 0.99 < zcdp_delta(plan.concentrated(), 1.0) < 3e-5

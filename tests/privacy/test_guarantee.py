@@ -42,7 +42,7 @@ def test_the_line_names_everything(notion):
     assert str(Guarantee(notion=notion, epsilon=1, delta=0)).startswith(f"(1, 0)-{notion}")
 
 
-def test_no_promise_is_printed_smaller_than_it_is():
+def test_no_guarantee_is_printed_smaller_than_it_is():
     line = str(Guarantee(notion="JDP", epsilon=1.00049, delta=1.0004e-6))
     assert line.startswith("(1.001, 1.01e-06)-JDP")
 
@@ -99,7 +99,7 @@ def test_noise_is_not_printed_larger_than_it_is(value):
 
 @pytest.mark.parametrize("honest", [0.99999, 0.999951, 0.12344, 0.123456789, 2 / 3, 0.9, 0.5])
 def test_the_honest_fraction_is_printed_with_all_its_digits(honest):
-    """More would be an assumption that nobody made, less one that does not carry the promise."""
+    """More would be an assumption that nobody made, less one that does not carry the guarantee."""
     [text] = [one for one in shuffled(honest, "noise") if "honestly" in one]
     assert float(text.split()[2]) == honest
 
@@ -117,17 +117,17 @@ def test_no_mechanism_prints_less_than_it_costs(trust, mechanism):
     schedule = {"episodes": 50} if trust[1] == "continual" else {}
     made = MODELS[trust[0]](**asked)
     plan = made.calibrate(Shape(states=2, actions=2, horizon=1), schedule=trust[1], **schedule)
-    promise = plan.guarantee
-    epsilon, delta = re.match(r"\((\S+), (\S+)\)-", str(promise)).groups()
-    assert Decimal(epsilon) >= Decimal(repr(float(promise.epsilon)))
-    assert Decimal(delta) >= Decimal(repr(float(promise.delta)))
-    assert promise.epsilon >= 1.0  # what was asked for, and not some other number
-    for text in promise.assumptions:
+    guarantee = plan.guarantee
+    epsilon, delta = re.match(r"\((\S+), (\S+)\)-", str(guarantee)).groups()
+    assert Decimal(epsilon) >= Decimal(repr(float(guarantee.epsilon)))
+    assert Decimal(delta) >= Decimal(repr(float(guarantee.delta)))
+    assert guarantee.epsilon >= 1.0  # what was asked for, and not some other number
+    for text in guarantee.assumptions:
         for number in re.findall(r"at least (\S+) of the users", text):
             assert float(number) == 0.900049
 
 
-def test_nothing_that_is_promised_is_printed_to_the_nearest_digit():
+def test_nothing_that_is_guaranteed_is_printed_to_the_nearest_digit():
     """Epsilons, deltas and honest fractions in sentences of the source."""
     nearest = re.compile(r"\{[^{}]*(epsilon|delta|honest|zcdp)[^{}]*:[,.0-9]*[gef%]\}")
     found = [
@@ -157,20 +157,20 @@ def test_every_notion_states_its_assumptions():
 
 
 def test_stamping_changes_the_stamp_only():
-    promise = Guarantee(notion="JDP", epsilon=1, delta=0)
-    assert promise.stamped(secure=False) == promise
-    assert not promise.stamped(secure=True).simulated
+    guarantee = Guarantee(notion="JDP", epsilon=1, delta=0)
+    assert guarantee.stamped(secure=False) == guarantee
+    assert not guarantee.stamped(secure=True).simulated
 
 
-def test_simulated_promises_say_so():
-    promise = Guarantee(notion="JDP", epsilon=1, delta=1e-6, assumptions=("a",))
-    rehearsed = said(promise)
+def test_simulated_guarantees_say_so():
+    guarantee = Guarantee(notion="JDP", epsilon=1, delta=1e-6, assumptions=("a",))
+    rehearsed = said(guarantee)
     assert isinstance(rehearsed, Rehearsal)
-    assert str(rehearsed) == f"{REHEARSED}: {promise}"
-    assert rehearsed.to_dict() == promise.to_dict()
+    assert str(rehearsed) == f"{REHEARSED}: {guarantee}"
+    assert rehearsed.to_dict() == guarantee.to_dict()
     assert said(rehearsed) == rehearsed
     assert said(NO_GUARANTEE) is NO_GUARANTEE
-    real = promise.stamped(secure=True)
+    real = guarantee.stamped(secure=True)
     assert said(real) is real
 
 

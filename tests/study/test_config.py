@@ -76,7 +76,7 @@ TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]
 
 
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
-def test_a_secure_study_promises_what_its_releases_do(trust):
+def test_a_secure_study_guarantees_what_its_releases_do(trust):
     released = trust.calibrate(SMALL).guarantee
     made = study_guarantee(released, secure=True)
     assert (made.notion, made.epsilon, made.delta) == (released.notion, 1.0, released.delta)
@@ -123,7 +123,7 @@ def test_without_privacy_there_is_nothing_to_rehearse():
 
 
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
-def test_who_took_part_is_public_and_the_promise_says_so(trust):
+def test_who_took_part_is_public_and_the_guarantee_says_so(trust):
     assert PUBLIC in study_guarantee(trust.calibrate(SMALL).guarantee, secure=True).assumptions
 
 

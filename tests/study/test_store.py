@@ -53,7 +53,7 @@ EDITS = {
     "entry as a number": "UPDATE ledger SET entry = 5 WHERE number = 1",
     "entry as bytes": "UPDATE ledger SET entry = x'ff00' WHERE number = 1",
     "deep entry": "UPDATE ledger SET entry = replace(hex(zeroblob(99999)), '00', '[')",
-    "promise": "UPDATE ledger SET entry = replace(entry, 'SIMULATED, protects nobody: ', '')",
+    "guarantee": "UPDATE ledger SET entry = replace(entry, 'SIMULATED, protects nobody: ', '')",
     "head": "UPDATE ledger SET hash = lower(hex(zeroblob(32))) WHERE number = 2",
     "evidence": "UPDATE evidence SET data = zeroblob(length(data)) WHERE kind = 'float64'",
     "shape of evidence": "UPDATE evidence SET shape = '[99999999999]' WHERE kind = 'float64'",

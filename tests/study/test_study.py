@@ -26,7 +26,7 @@ from helpers.studies import (
 )
 
 
-def test_a_whole_study_and_its_promise(tmp_path):
+def test_a_whole_study_and_its_guarantee(tmp_path):
     study = begin(tmp_path / "study.db", episodes=300)
     while not study.finished:
         advance(study, study.batches)
@@ -247,7 +247,7 @@ def test_the_operator_is_told_only_after_the_batch_is_counted(tmp_path):
     assert study.batches == discreet.resume(path).batches == 1
 
 
-def test_the_promise_names_who_may_see_what(tmp_path):
+def test_the_guarantee_names_who_may_see_what(tmp_path):
     said = " ".join(begin(tmp_path / "a.db").guarantee.assumptions)
     assert "counts as nothing" in said
     assert "on the screen; it is not stored" in said

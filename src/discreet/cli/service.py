@@ -47,8 +47,8 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True)
-class Promised:
-    """Options on what is promised."""
+class Guaranteed:
+    """Options on what is guaranteed."""
 
     epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
     delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
@@ -80,7 +80,7 @@ class Studied:
 @grouped
 def init(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
-    promised: Promised,
+    guaranteed: Guaranteed,
     studied: Studied,
     url: Annotated[str, typer.Option(help="Where the shuffler will be.")] = _URL,
     store: Annotated[str, typer.Option(help="A file, or postgresql://...")] = "shuffler.db",
@@ -94,21 +94,21 @@ def init(
     from discreet.service.setup import Terms, setup_service
 
     check_url(url)
-    warn_of_guarantee(promised.epsilon, promised.delta)
+    warn_of_guarantee(guaranteed.epsilon, guaranteed.delta)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the guarantee; some seconds ...")
     service = setup_service(
         folder,
         Terms(
-            purpose=promised.purpose,
-            patience=promised.patience,
+            purpose=guaranteed.purpose,
+            patience=guaranteed.patience,
             rehearsal=rehearsal,
         ),
         trust=Shuffle(
-            promised.epsilon,
-            promised.delta,
-            honest=promised.honest,
-            min_users=promised.min_users,
+            guaranteed.epsilon,
+            guaranteed.delta,
+            honest=guaranteed.honest,
+            min_users=guaranteed.min_users,
         ),
         url=url,
         store=store,

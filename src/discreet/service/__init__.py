@@ -6,7 +6,7 @@ study, signs manifests, opens envelopes, tells the study. The *participant*'s de
 public policy, encodes, seals, sends. The *enroller* hands out tickets and must not be the analyser.
 
 No role imports another. What they say to each other is `protocol/`: `canonical` (the one JSON text
-of plain values), `charter` (what a study promises, for ever; its hash is the study's name),
+of plain values), `charter` (what a study guarantees, for ever; its hash is the study's name),
 `manifest` (one batch: policy, users, key; signed, chained, checked against the charter), `report`
 (what one device sends, in sealed envelopes), `ticket` (who may send one), `problems` (every
 refusal, with one code per reason).

@@ -57,7 +57,7 @@ class Service:
 
     Attributes:
         folder: of everything.
-        charter: what is promised.
+        charter: what is guaranteed.
     """
 
     folder: Path
@@ -193,7 +193,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
 
 
 def _certificate(mechanism: BatchMechanism) -> Certificate:
-    """That its noise keeps its delta: that, and not the least delta, is what is promised."""
+    """That its noise keeps its delta: that, and not the least delta, is what is guaranteed."""
     certificate: Certificate = certify(mechanism, check=False)
     if not certificate.holds:
         raise UnsupportedError(certificate.sentence())

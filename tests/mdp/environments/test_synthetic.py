@@ -72,7 +72,7 @@ def test_only_the_ends_pay():
 
 
 @pytest.mark.parametrize("success", [0.25, 1.0])
-def test_an_advance_fails_as_often_as_promised(success):
+def test_an_advance_fails_as_often_as_guaranteed(success):
     moves = make("DoubleChain", success=success).transitions[0]
     assert moves[1, 0, 2] == success
     assert moves[1, 0, 1] == 1 - success

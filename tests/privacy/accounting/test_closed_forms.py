@@ -88,7 +88,7 @@ def test_least_epsilon_of_a_flat_curve_is_infinite():
 
 
 class TestFlipProbability:
-    """The double itself keeps the promise, compared with e^x to 420 digits."""
+    """The double itself keeps the guarantee, compared with e^x to 420 digits."""
 
     @staticmethod
     def exponential(epsilon, bits):
@@ -99,7 +99,7 @@ class TestFlipProbability:
     @pytest.mark.core
     @pytest.mark.parametrize("epsilon", [1e-10, 1e-6, 0.1, 0.7, 1.0, 3, 40.0, 300.0, 699.5])
     @pytest.mark.parametrize("bits", [1, 4, 36])
-    def test_the_promise_holds_exactly_and_hardly_anything_is_wasted(self, epsilon, bits):
+    def test_the_guarantee_holds_exactly_and_hardly_anything_is_wasted(self, epsilon, bits):
         q = Fraction(cf.flip_probability(epsilon, bits))
         exponential = Fraction(self.exponential(epsilon, bits))
         assert (1 - q) / q <= exponential
@@ -124,12 +124,12 @@ class TestFlipProbability:
 
 
 @given(st.integers(1, 10**6), st.floats(1e-3, 1e3))
-def test_laplace_scales_keep_their_promise_as_fractions(l1, epsilon):
+def test_laplace_scales_keep_their_guarantee_as_fractions(l1, epsilon):
     """Whether a person means the decimal or the double: units over scale is at most epsilon."""
     scale = Fraction(cf.laplace_scale(l1, epsilon))
-    promised = min(Fraction(repr(epsilon)), Fraction(epsilon))
-    assert l1 / scale <= promised
-    assert l1 / (scale * (1 - Fraction(1, 10**14))) > promised
+    guaranteed = min(Fraction(repr(epsilon)), Fraction(epsilon))
+    assert l1 / scale <= guaranteed
+    assert l1 / (scale * (1 - Fraction(1, 10**14))) > guaranteed
 
 
 def test_laplace_scales_beyond_the_integers_are_refused():
@@ -222,14 +222,14 @@ def test_rounding_to_doubles_goes_up():
     ("epsilon", "delta"),
     [(1.8e-11, 9e-33), (4.6e-8, 1e-20), (1e-9, 1e-15), (1e-3, 1e-40), (1e-11, 0.3)],
 )
-def test_wide_noise_keeps_its_promise(epsilon, delta):
+def test_wide_noise_keeps_its_guarantee(epsilon, delta):
     """In doubles alone the first of these delivers 4% more than delta."""
     sigma = cf.gaussian_sigma(6.0, epsilon, delta)
     delivered = stable_delta(6.0 / sigma, epsilon) / delta
     assert 1 - 1e-6 < delivered <= 1 + 2e-12
 
 
-def test_random_settings_keep_their_promise_and_waste_little():
+def test_random_settings_keep_their_guarantee_and_waste_little():
     rng = np.random.default_rng(1)
     for log_epsilon, log_delta in rng.uniform((-11, -40), (0, -0.3), (60, 2)):
         epsilon, delta = 10**log_epsilon, 10**log_delta

@@ -226,7 +226,7 @@ def spent(l2_squared, sigma, delta):
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 25.0, 77.7, 599.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.5])
 @pytest.mark.parametrize("square", [1, 2, 36, 12345])
-def test_concentrated_noise_keeps_its_promise_and_wastes_nothing(epsilon, delta, square):
+def test_concentrated_noise_keeps_its_guarantee_and_wastes_nothing(epsilon, delta, square):
     sigma = zcdp_sigma(math.sqrt(square), epsilon, delta)
     assert spent(square, sigma, delta) <= Decimal(epsilon)
     assert spent(square, sigma * (1 - 1e-11), delta) > Decimal(epsilon)

@@ -69,7 +69,7 @@ def test_what_is_too_flat_is_refused():
         bracketed_root(lambda x: (x - 0.3) ** 9, -1.0, 5.0, xtol=1e-15)
 
 
-# --- What can be promised at all
+# --- What can be guaranteed at all
 
 
 @pytest.mark.core
@@ -80,7 +80,7 @@ def test_every_representable_epsilon_may_be_asked_for(epsilon):
 
 @pytest.mark.core
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, 1e308])
-def test_an_epsilon_that_promises_nothing_is_refused(epsilon):
+def test_an_epsilon_that_guarantees_nothing_is_refused(epsilon):
     with pytest.raises(InvalidInputError, match="epsilon"):
         check_epsilon(epsilon)
 

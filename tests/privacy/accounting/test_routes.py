@@ -37,14 +37,14 @@ class TestCrossCheck:
         routes = [Route("a", 1.0), Route("b", 1.005), Route("c", 1.3, bound=True)]
         assert cross_check(routes, at_most=1.005) == 1.005
 
-    def test_the_promise_is_tested_against_the_largest_exact_route(self):
-        """They agree within the tolerance, and one of them says that the promise is broken."""
+    def test_the_guarantee_is_tested_against_the_largest_exact_route(self):
+        """They agree within the tolerance, and one of them says that the guarantee is broken."""
         with pytest.raises(CalibrationError, match="not delivered"):
             cross_check([Route("a", 1.0), Route("b", 1.009)], at_most=1.0)
         with pytest.raises(CalibrationError, match="not delivered"):
             cross_check([Route("a", 1.0), Route("b", 1 + 1e-8)], at_most=1.0)
 
-    def test_routes_known_to_err_upwards_do_not_break_a_promise(self):
+    def test_routes_known_to_err_upwards_do_not_break_a_guarantee(self):
         routes = [
             Route("a", 1.0),
             Route("b", 1.005, kind="pessimistic"),
@@ -76,7 +76,7 @@ class TestCrossCheck:
         with pytest.raises(CalibrationError, match="upper bound"):
             cross_check([Route("a", 1.0), Route("b", 0.9, bound=True)])
 
-    def test_a_broken_promise_is_refused(self):
+    def test_a_broken_guarantee_is_refused(self):
         with pytest.raises(CalibrationError, match="not delivered"):
             cross_check([Route("a", 1.0)], at_most=0.9)
 

@@ -1,4 +1,4 @@
-"""Every mechanism of the library, audited: exact promises hold, printed ones are called out."""
+"""Every mechanism of the library, audited: exact guarantees hold, printed ones are called out."""
 
 import json
 import math
@@ -22,11 +22,11 @@ PAPER = {entry.name: entry for entry in entries() if entry.calibration == "paper
 
 
 @pytest.mark.parametrize("entry", EXACT, ids=lambda e: e.name)
-def test_exact_promises_hold_and_are_not_wasteful(entry):
+def test_exact_guarantees_hold_and_are_not_wasteful(entry):
     epsilon, delta = entry.claimed
     delivered = exact_view(entry.small(), users=1).epsilon(delta)
     assert delivered <= epsilon * (1 + 1e-7)
-    if "iid" not in entry.name:  # its padding is noise that no promise needs
+    if "iid" not in entry.name:  # its padding is noise that no guarantee needs
         assert delivered > 0.94 * epsilon
 
 
@@ -53,7 +53,7 @@ def test_shuffled_noise_holds_for_batches_of_all_sizes(users):
 
 def test_one_of_two_honest_users_is_enough_noise():
     plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(Shape(1, 2, 2))
-    assert additive(plan, users=100).epsilon(1e-6) < 0.75  # all honest: much better than promised
+    assert additive(plan, users=100).epsilon(1e-6) < 0.75  # all honest: much better than guaranteed
 
 
 def test_printed_constants():

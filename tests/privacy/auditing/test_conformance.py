@@ -35,7 +35,7 @@ def told(check, plan):
     return list(getattr(conformance, check)(plan))
 
 
-def promising(plan, **changes):
+def guaranteeing(plan, **changes):
     return dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, **changes))
 
 
@@ -77,7 +77,7 @@ def test_these_are_all_the_checks():
     assert [check.__name__ for check in conformance._CHECKS] == CHECKS
 
 
-# --- the promise ---------------------------------------------------------------------------------
+# --- the guarantee -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_these_are_all_the_checks():
         ({"neighbours": "add-or-remove"}, "under replace-one"),
     ],
 )
-def test_a_promise_that_leaves_something_out(pure, changes, message):
-    [text] = told("_guarantee", promising(pure, **changes))
+def test_a_guarantee_that_leaves_something_out(pure, changes, message):
+    [text] = told("_guarantee", guaranteeing(pure, **changes))
     assert message in text
 
 
@@ -103,7 +103,7 @@ def test_a_simulation_that_is_not_stamped(pure):
     assert "not stamped as a simulation" in text
 
 
-def test_who_promises_nothing_is_not_held_to_it():
+def test_who_guarantees_nothing_is_not_held_to_it():
     plan = NoPrivacy().calibrate(SHAPE)
     assert told("_guarantee", plan) == told("_noise_as_stated", plan) == []
     assert check_mechanism(plan).ok
@@ -249,13 +249,13 @@ def test_problems_are_said_once_and_with_their_path(pure):
     assert any(text.startswith("simulate (3 users): ") for text in said)
 
 
-def test_a_promise_of_too_little_is_kept(pure):
-    generous = promising(pure, epsilon=2.0)
+def test_a_guarantee_of_too_little_is_kept(pure):
+    generous = guaranteeing(pure, epsilon=2.0)
     assert check_mechanism(generous).ok
 
 
-def test_a_promise_a_hair_too_small_is_broken(pure):
-    close, short = (promising(pure, epsilon=1 - part) for part in (1e-8, 1e-5))
+def test_a_guarantee_a_hair_too_small_is_broken(pure):
+    close, short = (guaranteeing(pure, epsilon=1 - part) for part in (1e-8, 1e-5))
     assert not [text for text in check_mechanism(close).problems if "delivers" in text]
     assert [text for text in check_mechanism(short).problems if "delivers" in text]
 

@@ -1,4 +1,4 @@
-"""The table of an audit: rows for every path, false promises called false."""
+"""The table of an audit: rows for every path, false guarantees called false."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ SMALL = Shape(states=1, actions=2, horizon=2)
         ({"exact_epsilon": 0.1, "exact_delta": math.nan}, True),
     ],
 )
-def test_when_a_promise_holds(changes, holds):
+def test_when_a_guarantee_holds(changes, holds):
     assert row(**changes).holds is holds
 
 

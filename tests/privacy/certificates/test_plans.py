@@ -232,7 +232,7 @@ def test_layered_noise_that_is_not_covered(mechanism, message):
         law_of(calibrate_layered(trust, SIZE, 4, feedback="full"))
 
 
-def test_a_layered_plan_without_privacy_promises_nothing():
+def test_a_layered_plan_without_privacy_guarantees_nothing():
     plan = calibrate_layered(NoPrivacy(), SIZE, 4, feedback="full")
     with pytest.raises(UnsupportedError, match="guarantees nothing"):
         claim_of(plan)
@@ -264,7 +264,7 @@ def test_a_mechanism_of_your_own_is_refused_by_name():
 
 
 @given(st.floats(min_value=1e-9, max_value=50))
-def test_a_promise_is_read_as_the_smaller_number(value):
+def test_a_guarantee_is_read_as_the_smaller_number(value):
     found = claimed(value)
     assert found == min(Fraction(value), Fraction(repr(value)))
 

@@ -233,7 +233,7 @@ def test_a_certificate_of_a_batch_is_none_of_a_larger_one(made):
         verify(data, of=plan, users=users + 10)
 
 
-def test_a_weaker_promise_is_refused_and_a_stronger_one_is_not(made):
+def test_a_weaker_guarantee_is_refused_and_a_stronger_one_is_not(made):
     data, plan, _ = made("local batch laplace")
     wanted = claim_of(plan).to_dict()
     verifier.compare(data, wanted | {"epsilon": "3"})

@@ -140,7 +140,7 @@ def test_reach_of_an_episode():
         Sensitivity.of(shape.horizon, ("losses",), stationary=False)
 
 
-def test_a_promise_speaks_the_notion_of_its_trust_model():
+def test_a_guarantee_speaks_the_notion_of_its_trust_model():
     assert guaranteed(Central(1), 1, 0).notion == "JDP"
     assert guaranteed(Local(1), 1, 0).notion == "LDP"
     assert guaranteed(Local(1), 1, 0).assumptions

@@ -89,7 +89,7 @@ def test_nothing_is_gained_by_a_single_release():
 
 @pytest.mark.core
 @pytest.mark.parametrize(("name", "before"), [("tree-honaker", 0.95), ("tree-iid", 0.75)])
-def test_the_running_code_delivers_what_is_promised_and_wastes_little(name, before):
+def test_the_running_code_delivers_what_is_guaranteed_and_wastes_little(name, before):
     """The exact epsilon, from impulses through the real stream, was ``before``; now it is one."""
     mechanism = Central(1, 1e-6, mechanism=name).calibrate(
         TINY, schedule="continual", statistics=("visits",), episodes=16

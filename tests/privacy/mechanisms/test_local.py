@@ -142,7 +142,7 @@ def test_one_step_reports_are_exactly_epsilon(epsilon, truths):
 
 
 @pytest.mark.parametrize(("units", "epsilon", "delta"), [(12, 1.0, 0.1), (12, 0.5, 1e-3)])
-def test_bounded_noise_keeps_its_promise_and_little_more(units, epsilon, delta):
+def test_bounded_noise_keeps_its_guarantee_and_little_more(units, epsilon, delta):
     radius = bounded_radius(units, epsilon, delta)
 
     def lost(r):

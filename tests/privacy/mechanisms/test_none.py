@@ -52,7 +52,7 @@ def test_a_stream_is_the_running_sum(stationary):
     assert np.array_equal(seen, expected.sum(axis=0, keepdims=True) if stationary else expected)
 
 
-def test_a_stream_says_that_it_has_no_noise_and_promises_nothing():
+def test_a_stream_says_that_it_has_no_noise_and_guarantees_nothing():
     mechanism = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
     assert mechanism.name == "none" and mechanism.guarantee == NO_GUARANTEE
     assert mechanism.error_bound(3, 0.1) == 0.0

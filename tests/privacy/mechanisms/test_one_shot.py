@@ -283,7 +283,7 @@ class TestCentred:
         )
 
     @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
-    def test_the_audit_finds_the_promise_attained(self, mechanism):
+    def test_the_audit_finds_the_guarantee_attained(self, mechanism):
         for row in audit([f"central/{mechanism}-centred"], quick=True):
             assert row.holds
             if row.path in ("release", "simulate"):  # at the worst shape

@@ -1,4 +1,4 @@
-"""Split reports: promise, unbiased sums with the stated variances, simulation against reports."""
+"""Split reports: guarantee, unbiased sums with the stated variances, simulation against reports."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Trees: golden noise, node by node structure, and the bugs that would break the promise."""
+"""Trees: golden noise, node by node structure, and the bugs that would break the guarantee."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Charters: what is promised, what is refused, and whether the noise of a batch is covered."""
+"""Charters: what is guaranteed, what is refused, and whether the noise of a batch is covered."""
 
 from fractions import Fraction
 

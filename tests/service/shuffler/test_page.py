@@ -293,7 +293,7 @@ def test_a_manifest_with_a_broken_signature_or_another_noise_is_refused(live, tm
         }})"""
         said = browser.run(script)
     assert said[0] == "fine" and "not signed" in said[1]
-    assert "another noise" in said[2] and "smaller than promised" in said[3]
+    assert "another noise" in said[2] and "smaller than the charter allows" in said[3]
 
 
 def test_without_a_world_outcomes_are_typed(tmp_path):

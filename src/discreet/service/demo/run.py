@@ -55,7 +55,7 @@ class Arrangement:
         users: who take part, each once.
         spare: tickets beyond theirs, for people at the page.
         seed: of the users' lives and of the study; noise is the operating system's all the same.
-        epsilon: promised (in a rehearsal: to nobody).
+        epsilon: guaranteed (in a rehearsal: to nobody).
         delta: likewise.
         patience: seconds for which a batch may stay open.
     """

@@ -1,4 +1,4 @@
-"""The charter: what a study promises, immutable. Its SHA-256 is the study's name.
+"""The charter: what a study guarantees, immutable. Its SHA-256 is the study's name.
 
 Devices and shuffler compute from it how much noise every report must hold (`description`); an
 analyser cannot publish a manifest with less. That the noise keeps the guarantee is proven by the
@@ -36,7 +36,7 @@ _NO_CHARTER = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError,
 
 @dataclass(frozen=True, kw_only=True)
 class Charter(canonical.Document):
-    """What is promised.
+    """What is guaranteed.
 
     Attributes:
         purpose: of the study, in words for its participants.
@@ -44,8 +44,8 @@ class Charter(canonical.Document):
         start: states in which an episode can begin, ascending.
         statistics: what is released.
         last_transitions: whether transitions of the last step are.
-        epsilon: promised to every user.
-        delta: promised to every user.
+        epsilon: guaranteed to every user.
+        delta: guaranteed to every user.
         honest: fraction of users whose noise is counted on.
         mean: lambda, the noise that honest users add together to every cell.
         certificate: that ``mean`` keeps the guarantee.
@@ -299,7 +299,7 @@ class Charter(canonical.Document):
             ),
             **({covered: "nothing: the guarantee holds"} if self.honest < 1 else {}),
             "users beyond those counted on, with analyser": (
-                "less noise, so a larger epsilon than promised"
+                "less noise, so a larger epsilon than guaranteed"
             ),
         }
 

@@ -5,7 +5,7 @@ Everybody: health, public totals, and the page. `OPERATIONS` is the one list of 
 refused is answered with a problem document. ``python -m discreet.service.shuffler.web`` prints the
 OpenAPI document; tests send requests that are drawn from it.
 
-The page at ``/`` says what is promised, by whom, how far the batch is, and holds a device to take
+The page at ``/`` says what is guaranteed, by whom, how far the batch is, and holds a device to take
 part: static files of ``page/`` and nothing from elsewhere; the browser is told to load nothing
 else. `hpke.js` seals envelopes with the browser's own cryptography, `protocol.js` is charter,
 manifests and reports in JavaScript, `page.js` what is seen. The encoder is `device/web/device.js`.
@@ -99,7 +99,7 @@ _BATCH = ("unknownBatch", "notFull", "batchExpired", "notFound")
 _GONE = ("batchDone", "batchAbandoned")
 EVERYWHERE = ("busy", "broken")
 OPERATIONS = (
-    Operation("charter", "/v1/charter", "GET", "What the study promises.", _JSON),
+    Operation("charter", "/v1/charter", "GET", "What the study guarantees.", _JSON),
     Operation(
         "manifest",
         "/v1/manifest",

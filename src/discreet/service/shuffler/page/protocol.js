@@ -96,7 +96,7 @@ export async function readManifest(bytes, charter, signer = charter.signing_key)
   if (fields.version !== 1 || fields.study !== charter.id) {
     throw new Error("The manifest belongs to another study.");
   }
-  if (fields.users < charter.min_users) throw new Error("The batch is smaller than promised.");
+  if (fields.users < charter.min_users) throw new Error("The batch is smaller than the charter allows.");
   const device = load(describe(charter, fields.policy, fields.users));
   const layout = device.groups.map((group) => [group.cells, group.noise, group.weight]);
   if (JSON.stringify(layout) !== JSON.stringify(fields.layout)) {
