@@ -527,8 +527,8 @@ _SHUFFLE = (
         "rare-bits-by-variance",
         "very rare noise bits are matched in variance and not checked",
         "    enough = max(fair, _rare_trials(ups, downs, epsilon, delta))\n"
-        "    return _spread(_least(holds, enough, 1e-4), users)",
-        "    return _spread(fair, users)",
+        "    return spread_bits(least_value(holds, enough, 1e-4), users)",
+        "    return spread_bits(fair, users)",
         ("test_shuffled_noise_holds_for_batches_of_all_sizes",),
     ),
     Mutant(
@@ -749,7 +749,7 @@ _COUNTING = (
     Mutant(
         "analytic-is-good-enough",
         "discrete Gaussian noise is not composed exactly",
-        "    sigma = _least(holds, start, 1e-6)",
+        "    sigma = least_value(holds, start, 1e-6)",
         "    sigma = start",
         ("test_the_least_discrete_gaussian",),
     ),

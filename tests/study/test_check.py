@@ -25,7 +25,7 @@ def config_of(path, sampler="simulation", trust=None, learner="flow-ucb"):
     seed = 3 if sampler == "simulation" else None
     trust = trust or discreet.Central(1, 1e-6)
     study = discreet.start(path, learner=learner, trust=trust, sampler=sampler, seed=seed, **SIZE)
-    return study._config
+    return study.config
 
 
 @pytest.fixture

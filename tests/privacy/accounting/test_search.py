@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from discreet.errors import CalibrationError, InvalidInputError
-from discreet.privacy.accounting import search
 from discreet.privacy.accounting.closed_forms import laplace_variance
 from discreet.privacy.accounting.distributions import binomial_pmf, discrete_laplace_pmf
 from discreet.privacy.accounting.lattice import discrete_gaussian_delta
@@ -20,7 +19,10 @@ from discreet.privacy.accounting.search import (
     jump_design,
     jump_weights,
     jumps_pmf,
+    least_integer,
+    least_value,
     noise_bits,
+    spread_bits,
     weights_variance,
 )
 from helpers.curves import binomial_law, dearest, distribution_of_sum, table_law
@@ -114,21 +116,21 @@ def test_the_least_integer_of_a_falling_curve(truth, guess, steepness):
         asked.append(n)
         return steepness * (truth - 0.5 - n) / truth
 
-    assert search._least_integer(excess, guess) == truth
+    assert least_integer(excess, guess) == truth
     assert min(asked) >= 1
     assert len(asked) < 60
 
 
 @pytest.mark.parametrize("truth", [123_456, 9_876_543])
 def test_a_large_least_integer_may_be_a_hair_too_large_and_never_too_small(truth):
-    found = search._least_integer(lambda n: math.log(truth / n), truth // 2)
+    found = least_integer(lambda n: math.log(truth / n), truth // 2)
     assert truth <= found <= truth * (1 + 1e-5) + 1
 
 
 def test_a_curve_with_a_jump_is_no_trap():
     """The secant is of no use here; halving is."""
-    assert search._least_integer(lambda n: 1.0 if n < 777 else -1e-9, 10) == 777
-    assert search._least_integer(lambda n: 1e-9 if n < 777 else -1.0, 10_000) == 777
+    assert least_integer(lambda n: 1.0 if n < 777 else -1e-9, 10) == 777
+    assert least_integer(lambda n: 1e-9 if n < 777 else -1.0, 10_000) == 777
 
 
 @given(st.floats(0.5, 50.0), st.floats(1e-6, 1e-2))
@@ -139,14 +141,14 @@ def test_the_least_value_has_been_checked(truth, tolerance):
         checked[value] = value >= truth
         return checked[value]
 
-    found = search._least(holds, 0.5, tolerance)
+    found = least_value(holds, 0.5, tolerance)
     assert checked[found]
     assert max(0.5, truth) <= found <= max(0.5, truth) * (1 + tolerance) + 1e-12
 
 
 def test_what_never_holds_is_refused():
     with pytest.raises(CalibrationError, match="No noise level delivers"):
-        search._least(lambda _: False, 1.0, 1e-3, most=100)
+        least_value(lambda _: False, 1.0, 1e-3, most=100)
 
 
 # --- bits of one user ----------------------------------------------------------------------------
@@ -155,7 +157,7 @@ def test_what_never_holds_is_refused():
 @given(st.floats(1.0, 1e5), st.integers(1, 10**6))
 def test_noise_is_spread_evenly(trials, users):
     """The variance of all users' bits is that of so many fair ones."""
-    each = search._spread(trials, users)
+    each = spread_bits(trials, users)
     assert each.bits >= 1
     assert 0 <= each.probability <= 0.5
     assert (each.bits - 1) * users < trials * (1 + 1e-9) + 1e-9

@@ -9,8 +9,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.auditing import attack
-from discreet.privacy.auditing.attack import epsilon_low, watched
+from discreet.privacy.auditing.attack import discriminant, epsilon_bound, epsilon_low, watched
 from helpers import toys
 from helpers.auditing import samples, target_path
 from helpers.curves import binomial_law
@@ -43,7 +42,7 @@ def test_bounds_fail_no_more_often_than_allowed(total, level):
         for hits, one in law_p.items():
             for misses, other in law_q.items():
                 if (
-                    attack._bound(fired(hits, total), fired(misses, total), 0.0, level)
+                    epsilon_bound(fired(hits, total), fired(misses, total), 0.0, level)
                     > truth + 1e-12
                 ):
                     wrong += one * other
@@ -55,7 +54,7 @@ def test_bounds_are_the_tails_of_binomials(hits, misses):
     """At the two bounds what was seen, or more extreme, has exactly the allowed probability."""
     total, level = 10, 0.9
     tail = (1 - level) / 2
-    found = attack._bound(fired(hits, total), fired(misses, total), 0.0, level)
+    found = epsilon_bound(fired(hits, total), fired(misses, total), 0.0, level)
 
     def low():
         """The p at which so many hits or more have probability ``tail``."""
@@ -78,17 +77,17 @@ def test_bounds_are_the_tails_of_binomials(hits, misses):
 
 
 def test_no_hits_prove_nothing_and_delta_is_taken_off():
-    assert attack._bound(fired(0, 50), fired(0, 50), 0.0, 0.9) == -math.inf
-    plain, loose = (attack._bound(fired(45, 50), fired(2, 50), delta, 0.9) for delta in (0.0, 0.3))
+    assert epsilon_bound(fired(0, 50), fired(0, 50), 0.0, 0.9) == -math.inf
+    plain, loose = (epsilon_bound(fired(45, 50), fired(2, 50), delta, 0.9) for delta in (0.0, 0.3))
     assert loose < plain
-    assert attack._bound(fired(45, 50), fired(2, 50), 0.9, 0.9) == -math.inf
-    assert attack._bound(fired(50, 50), fired(50, 50), 0.0, 0.9) <= 0
+    assert epsilon_bound(fired(45, 50), fired(2, 50), 0.9, 0.9) == -math.inf
+    assert epsilon_bound(fired(50, 50), fired(50, 50), 0.0, 0.9) <= 0
 
 
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_more_confidence_proves_less(hits, misses):
     bounds = [
-        attack._bound(fired(hits, 20), fired(misses, 20), 0.0, level) for level in (0.9, 0.999)
+        epsilon_bound(fired(hits, 20), fired(misses, 20), 0.0, level) for level in (0.9, 0.999)
     ]
     assert bounds[1] <= bounds[0]
 
@@ -141,19 +140,19 @@ def test_a_combination_without_noise_gets_all_the_weight():
     rng = np.random.default_rng(3)
     noise = rng.normal(0, 100, (400, 1))
     first, second = noise + np.array([0.0, 1.0]), rng.permutation(noise) + np.array([0.0, 0.0])
-    weights = attack._discriminant(first, second)
+    weights = discriminant(first, second)
     assert weights[0] == pytest.approx(-weights[1], rel=1e-6)
     assert epsilon_low(first, second, 0.0) > 2
 
 
 def test_the_discriminant_of_equal_samples_is_nothing():
     same = np.ones((10, 2))
-    assert not attack._discriminant(same, same).any()
+    assert not discriminant(same, same).any()
 
 
 def test_the_discriminant_is_scaled_to_one():
     first, second = rng_samples(4, 100, 3.0)
-    assert np.abs(attack._discriminant(first, second)).max() == 1.0
+    assert np.abs(discriminant(first, second)).max() == 1.0
 
 
 @pytest.mark.parametrize(

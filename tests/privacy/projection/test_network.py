@@ -64,11 +64,11 @@ def test_how_far_a_cell_can_have_risen():
 def test_the_border_is_nearer_by_what_edges_have_risen_already():
     some = Network(edges((0, 1, 0.0, 1.0)), 1, np.array([[0, 1, 1, 2]]))
     step, moved = np.array([2.0, 0.0]), np.array([1.0, -2.0])
-    assert network._to_border(some, step, 0 * moved, 7.0) == 3.5
-    assert network._to_border(some, step, moved, 7.0) == 2.0
-    assert network._to_border(some, step, moved, 3.0) == 0.0
-    assert network._to_border(some, step, moved, np.inf) == np.inf
-    assert network._to_border(some, -step, moved, 7.0) == np.inf  # no edge rises
+    assert network.to_border(some, step, 0 * moved, 7.0) == 3.5
+    assert network.to_border(some, step, moved, 7.0) == 2.0
+    assert network.to_border(some, step, moved, 3.0) == 0.0
+    assert network.to_border(some, step, moved, np.inf) == np.inf
+    assert network.to_border(some, -step, moved, 7.0) == np.inf  # no edge rises
 
 
 class Watched:
@@ -160,7 +160,7 @@ def test_imbalance_and_edges_that_carry_flow_by_hand(floor, carrying):
     g, room = np.empty(3), kernels.Edges.room(3)
     assert kernels.imbalance.py_func(EDGES, U, 0.0, 7.0, g, room) == 3
     assert g.tolist() == [1.5, 3.0, 0.0]
-    dry = EDGES._replace(measured=np.array([3.0, -2.0, 2.0]))
+    dry = kernels.Edges(EDGES.tail, EDGES.head, np.array([3.0, -2.0, 2.0]), EDGES.variance)
     found = room.first(kernels.imbalance.py_func(dry, U, floor, 7.0, g, room))
     assert found.variance.tolist() == carrying
     assert found.tail[-1] == 1 and found.head[-1] == 2
@@ -198,7 +198,7 @@ def test_a_system_is_solved_to_a_percent(size):
 
 
 def test_cells_far_below_zero_are_left_out_and_other_edges_never():
-    low = EDGES._replace(measured=np.array([3.0, -9.0, -9.0]))
+    low = kernels.Edges(EDGES.tail, EDGES.head, np.array([3.0, -9.0, -9.0]), EDGES.variance)
     assert kernels.above.py_func(low, 3, U, 2.0).tolist() == [0]
     assert kernels.above.py_func(low, 2, U, 2.0).tolist() == [0, 2]
     assert kernels.above.py_func(low, 3, U, 7.5).tolist() == [0, 1]

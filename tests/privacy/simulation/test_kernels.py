@@ -22,7 +22,7 @@ from discreet.privacy.simulation.kernels import (
     Scratch,
     Users,
 )
-from discreet.privacy.simulation.users import _counters, _true_model
+from discreet.privacy.simulation.users import empty_counters, true_model
 from discreet.privacy.statistics import flatten
 from helpers.plain_kernels import Scripted, midpoints, plainly
 
@@ -47,7 +47,7 @@ def quarters():
 def users_of(mdp, randomness, *, pooled=False):
     cells = (1 if pooled else SHAPE.horizon, SHAPE.states, SHAPE.actions)
     nobody = np.zeros((0, 2 * SHAPE.horizon + 1))
-    return Users(_true_model(mdp), _counters(cells), _counters(cells), randomness, nobody)
+    return Users(true_model(mdp), empty_counters(cells), empty_counters(cells), randomness, nobody)
 
 
 def silent(count):
@@ -77,7 +77,7 @@ def play(users, policy, environment, rng=None, *, plan=keep, stochastic=False, c
     out = np.zeros(count)
     rows = np.arange(3.0 * count).reshape(count, 3)
     draws = [environment.random() for _ in range(count * users.chances.shape[1])]
-    users = users._replace(chances=np.reshape(draws, (count, -1)))
+    users = Users(*users[:-1], chances=np.reshape(draws, (count, -1)))
     kernels.run_block(plan, rows, users, scratch(), policy, stochastic, out, rng)
     return out
 
@@ -97,7 +97,7 @@ def test_rounding_of_a_cumulative_law_falls_on_its_last_category():
 def test_an_action_is_chosen_with_its_probability(weights):
     probabilities = np.zeros((2, 2, 3))
     probabilities[1, 0] = np.array(weights) / 8
-    chosen = Counter(kernels._choose.py_func(probabilities, 1, 0, u) for u in midpoints(64))
+    chosen = Counter(kernels.choose.py_func(probabilities, 1, 0, u) for u in midpoints(64))
     assert chosen == {a: 8 * w for a, w in enumerate(weights) if w}
 
 
@@ -122,16 +122,16 @@ def test_the_value_of_a_policy_is_that_of_exact_evaluation(stationary, stochasti
 
 def test_a_change_of_policy_is_noticed_once():
     actions, last = np.array([[0, 1], [1, 1]]), np.array([[0, 1], [1, 0]])
-    assert kernels._changed.py_func(actions, last)
+    assert kernels.changed.py_func(actions, last)
     assert np.array_equal(actions, last)
-    assert not kernels._changed.py_func(actions, last)
+    assert not kernels.changed.py_func(actions, last)
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_step_adds_to_its_own_three_counters(place, pooled):
-    counters = _counters((1 if pooled else 2, 2, 2))
-    kernels._add.py_func(*counters[1:], place, 2.0, 3.0, 5.0)
+    counters = empty_counters((1 if pooled else 2, 2, 2))
+    kernels.add.py_func(*counters[1:], place, 2.0, 3.0, 5.0)
     h, s, a, t = place
     transitions, rewards = np.zeros(SHAPE.transitions, np.int64), np.zeros(SHAPE.visits, np.int64)
     transitions[place] = 1
@@ -152,7 +152,7 @@ def test_answers_about_cells_read_the_gains_of_a_report_laid_out_as_counts(place
     asked = np.flatnonzero(flatten(Counts(1, transitions, rewards), STATISTICS, stationary=False))
     gains = np.random.default_rng(0).integers(-99, 99, (2, 32)).astype(float)
     steps = np.zeros(0, np.int64)
-    answer = kernels._response.py_func(gains, steps, CELL, 1, place, bit, SIZES)
+    answer = kernels.contribution.py_func(gains, steps, CELL, 1, place, bit, SIZES)
     move, visit, earn = gains[1, asked]
     assert answer == (move, visit, bit * earn)
 
@@ -164,7 +164,7 @@ def test_answers_about_categories_are_silent_at_other_steps(place, bit, reported
     h, s, a, t = place
     gains, steps = np.arange(32.0).reshape(2, 16), np.array([1 - reported, reported])
     cube = gains[1].reshape(2, 2, 2, 2)  # (s, a, s', reward bit)
-    answer = kernels._response.py_func(gains, steps, CATEGORY, 1, place, float(bit), SIZES)
+    answer = kernels.contribution.py_func(gains, steps, CATEGORY, 1, place, float(bit), SIZES)
     gain = cube[s, a, t, bit] if h == reported else 0.0
     assert answer == (gain, gain, bit * gain)
 
@@ -172,7 +172,7 @@ def test_answers_about_categories_are_silent_at_other_steps(place, bit, reported
 def test_without_randomisation_a_step_counts_one():
     nothing = np.zeros((1, 0))
     for bit in (0.0, 1.0):
-        answer = kernels._response.py_func(
+        answer = kernels.contribution.py_func(
             nothing, np.zeros(0, np.int64), UNIT, 0, (1, 1, 0, 1), bit, SIZES
         )
         assert answer == (1.0, 1.0, bit)
@@ -184,15 +184,15 @@ def test_what_is_public_is_debiased_from_integers():
     raw, noise = rng.integers(-9, 9, 6).astype(float), rng.integers(-99, 99, (3, 6)).astype(float)
     centres, scale = rng.random((3, 6)), 1 / 0.3
     public = np.zeros(6)
-    kernels._publish.py_func(raw, public, noise, centres, scale, 2)
+    kernels.publish.py_func(raw, public, noise, centres, scale, 2)
     assert np.array_equal(public, scale * ((raw + noise[2]) - centres[2]))
 
 
 def test_added_noise_is_public_with_the_counts_and_nothing_else_is():
     raw, noise, public = np.arange(4.0), np.array([[9.0] * 4, [-5.0, 0.0, 2.0, 7.0]]), np.ones(4)
-    kernels._publish.py_func(raw, public, noise, np.zeros((2, 0)), 77.0, 1)
+    kernels.publish.py_func(raw, public, noise, np.zeros((2, 0)), 77.0, 1)
     assert np.array_equal(public, raw + noise[1])
-    kernels._publish.py_func(raw, public, np.zeros((2, 0)), np.zeros((2, 0)), 77.0, 1)
+    kernels.publish.py_func(raw, public, np.zeros((2, 0)), np.zeros((2, 0)), 77.0, 1)
     assert np.array_equal(public, raw + noise[1])  # no privacy: counted in place, not here
 
 

@@ -177,7 +177,7 @@ def test_batches_hashes_and_head(material, page):
 def test_a_long_history_is_cut_and_says_so(material):
     entry = material.entries[-1] | {"config": "x"}
     entries = [dict(entry, number=i, previous=f"{i:064}") for i in range(100)]
-    said = section(render(material._replace(entries=entries)), 8)
+    said = section(render(dataclasses.replace(material, entries=entries)), 8)
     assert "100 entries; the first 20 and the last 20 are shown" in said
     assert said.count("<tr>") == 41
 
@@ -259,7 +259,7 @@ def test_parameters(page):
 
 def test_an_audit_that_fails_says_so(material, page):
     bad = dataclasses.replace(material.audit, attacked=3.0, problems=("a leak",))
-    said = render(material._replace(audit=bad))
+    said = render(dataclasses.replace(material, audit=bad))
     assert "THE GUARANTEE IS CONTRADICTED." in section(said, 6)
     assert "a leak" in section(said, 6)
     assert "DOES NOT AGREE" in section(said, 0)
@@ -269,7 +269,7 @@ def test_an_audit_that_fails_says_so(material, page):
 def test_several_releases_are_charged_in_words(tmp_path, material, page):
     study = small(tmp_path / "study.db")
     study.reissue(returning="seen")
-    said = section(render(material._replace(study=study)), 1)
+    said = section(render(dataclasses.replace(material, study=study)), 1)
     assert "all are charged: ε = 2, δ = 0 (JDP) together" in said.replace("\n", " ")
     assert "charged" not in section(page, 1)
 
@@ -277,22 +277,22 @@ def test_several_releases_are_charged_in_words(tmp_path, material, page):
 def test_without_a_certificate_nothing_is_called_certified(material, page):
     for proofs in ([], [Proof(None, "No certificate: the extra is missing.")]):
         unlisted = dataclasses.replace(material.audit, exact=None, unlisted="too many")
-        said = render(material._replace(proofs=proofs, audit=unlisted))
+        said = render(dataclasses.replace(material, proofs=proofs, audit=unlisted))
         assert "not certified: see section 5" in section(said, 0)
         assert "not computed: too many; nor certified" in section(said, 6)
-    said = render(material._replace(proofs=[]))
+    said = render(dataclasses.replace(material, proofs=[]))
     assert "There is no certificate: no batch was counted." in section(said, 5)
-    proven = render(material._replace(proofs=[Proof(None, "proven", "{}", "0")]))
+    proven = render(dataclasses.replace(material, proofs=[Proof(None, "proven", "{}", "0")]))
     assert "<td>certified</td>" in section(proven, 0)
 
 
 def test_sizes_of_batches_without_a_certificate_are_counted(material, page):
     batch = material.entries[1]
     entries = [*material.entries, dict(batch, users=7), dict(batch, users=8)]
-    proven = material._replace(proofs=[Proof(int(batch["users"]), "proven", "{}", "0")])
-    said = section(render(proven._replace(entries=entries)), 5)
+    proven = dataclasses.replace(material, proofs=[Proof(int(batch["users"]), "proven", "{}", "0")])
+    said = section(render(dataclasses.replace(proven, entries=entries)), 5)
     assert "2 smaller sizes of batches have no" in said
-    for other in (proven, material._replace(entries=entries)):
+    for other in (proven, dataclasses.replace(material, entries=entries)):
         assert "smaller sizes" not in render(other)
 
 

@@ -224,7 +224,7 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
     def holds(sigma: float) -> bool:
         return worst_gaussian_delta(sigma, cells, epsilon, pile=pile) <= delta
 
-    sigma = _least(holds, start, 1e-6)
+    sigma = least_value(holds, start, 1e-6)
     cross_check(gaussian_routes(sigma, cells, delta, pile=pile), at_most=epsilon)
     return sigma
 
@@ -244,7 +244,7 @@ def binomial_trials(ups: int, downs: int, epsilon: float, delta: float) -> int:
         delivered = delta_of_moves(binomial_pmf(trials, 0.5), ups, downs, epsilon)
         return math.log(max(delivered, 1e-300) / delta)
 
-    high = _least_integer(excess, max(1, round(4 * variance)))
+    high = least_integer(excess, max(1, round(4 * variance)))
     cross_check(binomial_routes(high, 0.5, ups, downs, delta), at_most=epsilon)
     return high
 
@@ -318,7 +318,7 @@ def _jumping_bits(
             return jumps_deliver(weights, users, ups, downs, epsilon, delta)
 
         try:
-            weights = jump_weights(shape, _least(holds, variance, 1e-4, 4), users, reach)
+            weights = jump_weights(shape, least_value(holds, variance, 1e-4, 4), users, reach)
         except CalibrationError:
             continue
         found.append(NoiseBits(len(weights) - 1, 0.5, weights))
@@ -339,12 +339,12 @@ def _independent_bits(users: int, ups: int, downs: int, epsilon: float, delta: f
     fair = float(binomial_trials(ups, downs, epsilon, delta))
 
     def holds(trials: float) -> bool:
-        return _deliver(_spread(trials, users), users, ups, downs, epsilon, delta)
+        return _deliver(spread_bits(trials, users), users, ups, downs, epsilon, delta)
 
-    if _spread(fair, users).probability > _LOPSIDED and holds(fair):
-        return _spread(fair, users)
+    if spread_bits(fair, users).probability > _LOPSIDED and holds(fair):
+        return spread_bits(fair, users)
     enough = max(fair, _rare_trials(ups, downs, epsilon, delta))
-    return _spread(_least(holds, enough, 1e-4), users)
+    return spread_bits(least_value(holds, enough, 1e-4), users)
 
 
 _LOPSIDED = 0.4
@@ -358,12 +358,12 @@ def _rare_trials(ups: int, downs: int, epsilon: float, delta: float) -> float:
     users = _RARE * fair
 
     def holds(trials: float) -> bool:
-        return _deliver(_spread(trials, users), users, ups, downs, epsilon, delta)
+        return _deliver(spread_bits(trials, users), users, ups, downs, epsilon, delta)
 
-    return _least(holds, float(fair), 1e-5)
+    return least_value(holds, float(fair), 1e-5)
 
 
-def _spread(trials: float, users: int) -> NoiseBits:
+def spread_bits(trials: float, users: int) -> NoiseBits:
     """The noise of ``trials`` fair bits, in variance, spread evenly over ``users``."""
     count = math.ceil(trials / users - 1e-12)
     return NoiseBits(count, 0.5 * (1 - math.sqrt(max(0.0, 1 - trials / (users * count)))))
@@ -376,7 +376,7 @@ def _deliver(
     return delta_of_moves(noise, ups, downs, epsilon) <= delta
 
 
-def _least_integer(excess: Callable[[int], float], guess: int) -> int:
+def least_integer(excess: Callable[[int], float], guess: int) -> int:
     """The least n with excess(n) <= 0 for a decreasing function, from a guess nearby.
 
     Above 100,000 it may be one part in 100,000 too large.
@@ -403,7 +403,7 @@ def _least_integer(excess: Callable[[int], float], guess: int) -> int:
     return high
 
 
-def _least(
+def least_value(
     holds: Callable[[float], bool], start: float, tolerance: float, most: float = 1e6
 ) -> float:
     """The least value from ``start`` to ``most`` times it (to a tolerance) with ``holds`` true.

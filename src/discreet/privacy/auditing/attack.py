@@ -37,7 +37,7 @@ def epsilon_low(
             f"Expected two equal [runs >= 8, outputs] arrays, got {first.shape}."
         )
     half = len(first) // 2
-    weights = _discriminant(first[:half], second[:half])
+    weights = discriminant(first[:half], second[:half])
     scores, rivals = first @ weights, second @ weights
     # Two tests, "high score: first" and "low score: second", share the allowed failure.
     level = 1 - (1 - confidence) / 2
@@ -48,11 +48,13 @@ def epsilon_low(
 def _attack(hit: FloatArray, miss: FloatArray, half: int, delta: float, level: float) -> float:
     """Choose the threshold with the best bound on the first half, count on the second."""
     cuts = np.unique(np.quantile(hit[:half], np.r_[0.02:0.98:33j, 0.99, 0.995, 0.998]))
-    cut = max(cuts, key=lambda cut: _bound(hit[:half] >= cut, miss[:half] >= cut, delta, level))
-    return _bound(hit[half:] >= cut, miss[half:] >= cut, delta, level)
+    cut = max(
+        cuts, key=lambda cut: epsilon_bound(hit[:half] >= cut, miss[:half] >= cut, delta, level)
+    )
+    return epsilon_bound(hit[half:] >= cut, miss[half:] >= cut, delta, level)
 
 
-def _bound(hits: BoolArray, misses: BoolArray, delta: float, level: float) -> float:
+def epsilon_bound(hits: BoolArray, misses: BoolArray, delta: float, level: float) -> float:
     """log((p - delta)/q) from Clopper-Pearson bounds, each at half of 1 - level."""
     from scipy.stats import beta
 
@@ -64,7 +66,7 @@ def _bound(hits: BoolArray, misses: BoolArray, delta: float, level: float) -> fl
     return math.log((low - delta) / high) if low > delta else -math.inf
 
 
-def _discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
+def discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
     """Fisher's direction; a combination of outputs without noise gets all the weight."""
     gap = first.mean(axis=0) - second.mean(axis=0)
     centred = np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)])

@@ -287,14 +287,14 @@ def _climb_inside(
     steps, at_border = 0, False
     while steps == 0 or not (at_border or steps == 60 or np.abs(g).max() <= goal):
         step = dual.newton(g)
-        most = _to_border(graph, step, u - centre, margin)
+        most = to_border(graph, step, u - centre, margin)
         length, g = search(dual.gradient, u, step, float(g @ step), min(most, 1.0))
         u += length * step
         steps, at_border = steps + 1, length == most
     return steps, at_border
 
 
-def _to_border(graph: Graph, step: FloatArray, moved: FloatArray, margin: float) -> float:
+def to_border(graph: Graph, step: FloatArray, moved: FloatArray, margin: float) -> float:
     """How many steps from here the border is, ``moved`` since edges were chosen."""
     if np.isinf(margin):  # every edge was chosen
         return np.inf

@@ -194,7 +194,8 @@ def policy_value(
 
 
 @inlined
-def _changed(actions: IntArray, last: IntArray) -> bool:
+def changed(actions: IntArray, last: IntArray) -> bool:
+    """Whether the policy is another than the ``last``, which becomes this one."""
     different = False
     for h in range(actions.shape[0]):
         for s in range(actions.shape[1]):
@@ -205,7 +206,7 @@ def _changed(actions: IntArray, last: IntArray) -> bool:
 
 
 @inlined
-def _choose(probabilities: FloatArray, h: int, s: int, u: float) -> int:
+def choose(probabilities: FloatArray, h: int, s: int, u: float) -> int:
     """The action of a stochastic policy."""
     a = 0
     below = probabilities[h, s, 0]
@@ -216,7 +217,7 @@ def _choose(probabilities: FloatArray, h: int, s: int, u: float) -> int:
 
 
 @inlined
-def _add(
+def add(
     transitions: FloatArray,
     visits: FloatArray,
     rewards: FloatArray,
@@ -234,7 +235,7 @@ def _add(
 
 
 @inlined
-def _response(
+def contribution(
     gains: FloatArray,
     steps: IntArray,
     response: int,
@@ -260,7 +261,7 @@ def _response(
 
 
 @inlined
-def _publish(
+def publish(
     raw: FloatArray,
     public: FloatArray,
     noise: FloatArray,
@@ -317,14 +318,14 @@ def _run_borrowed(
             probabilities,
             rng,
         )
-        if stochastic or _changed(actions, valued) or np.isnan(value[0]):
+        if stochastic or changed(actions, valued) or np.isnan(value[0]):
             value[0] = policy_value(
                 transitions, means, initial, actions, probabilities, stochastic, values
             )
         out[i] = value[0]
         s = draw(start, chances[i, 0])
         for h in range(horizon):
-            a = _choose(probabilities, h, s, rng.random()) if stochastic else actions[h, s]
+            a = choose(probabilities, h, s, rng.random()) if stochastic else actions[h, s]
             step = h if cumulative.shape[0] > 1 else 0
             u = chances[i, 2 * h + 1]
             t = 0
@@ -332,12 +333,12 @@ def _run_borrowed(
                 t += int(u >= cumulative[step, s, a, x])
             bit = 1.0 if chances[i, 2 * h + 2] < means[h, s, a] else 0.0
             place = (h, s, a, t)
-            move, visit, earn = _response(gains, steps, response, i, place, bit, means.shape)
-            _add(raw_transitions, raw_visits, raw_rewards, place, move, visit, earn)
+            move, visit, earn = contribution(gains, steps, response, i, place, bit, means.shape)
+            add(raw_transitions, raw_visits, raw_rewards, place, move, visit, earn)
             if not private:
-                _add(seen_transitions, seen_visits, seen_rewards, place, 1.0, 1.0, bit)
+                add(seen_transitions, seen_visits, seen_rewards, place, 1.0, 1.0, bit)
             s = t
-        _publish(raw, public, noise, centres, scale, i)
+        publish(raw, public, noise, centres, scale, i)
 
 
 @numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")

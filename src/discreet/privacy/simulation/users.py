@@ -60,12 +60,12 @@ class SimulatedStream:
     @cached_property
     def raw(self) -> "Counters":
         """What `blocks` have counted so far: for the release alone."""
-        return _counters(_cells(self.mechanism))
+        return empty_counters(_cells(self.mechanism))
 
     @cached_property
     def public(self) -> "Counters":
         """What `blocks` have released so far."""
-        return _counters(_cells(self.mechanism))
+        return empty_counters(_cells(self.mechanism))
 
     def add(self, policy: Policy, actions: np.random.Generator) -> PrivateCounts:
         """One more user plays ``policy``; what is public afterwards."""
@@ -75,7 +75,7 @@ class SimulatedStream:
         """All users in blocks: how many came before, how many now, and what a kernel needs."""
         from discreet.privacy.simulation.kernels import Users
 
-        mechanism, model = self.mechanism, _true_model(self._mdp)
+        mechanism, model = self.mechanism, true_model(self._mdp)
         draws = 2 * mechanism.shape.horizon + 1
         size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(mechanism.cells, draws))))
         for first in range(0, mechanism.episodes, size):
@@ -116,7 +116,8 @@ def _cells(mechanism: ContinualMechanism) -> tuple[int, int, int]:
     return (1 if mechanism.stationary else shape.horizon, shape.states, shape.actions)
 
 
-def _counters(cells: tuple[int, int, int]) -> "Counters":
+def empty_counters(cells: tuple[int, int, int]) -> "Counters":
+    """Of transitions, visits and rewards in ``cells``, in one array."""
     from discreet.privacy.simulation.kernels import Counters
 
     pairs, states = math.prod(cells), cells[1]
@@ -130,7 +131,8 @@ def _counters(cells: tuple[int, int, int]) -> "Counters":
     )
 
 
-def _true_model(mdp: TabularMDP) -> "TrueModel":
+def true_model(mdp: TabularMDP) -> "TrueModel":
+    """The MDP as the compiled loop takes it."""
     from discreet.privacy.simulation.kernels import TrueModel
 
     transitions = np.array(mdp.step_transitions, order="C")

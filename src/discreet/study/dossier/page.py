@@ -11,8 +11,9 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from discreet import _validate
 from discreet._files import check_output, write_text
@@ -39,7 +40,8 @@ _WIDEST = 12
 """Steps of a policy that stand side by side."""
 
 
-class Material(NamedTuple):
+@dataclass(frozen=True)
+class Material:
     """All that a page is made of.
 
     Attributes:
