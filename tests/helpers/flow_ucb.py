@@ -24,6 +24,11 @@ def learner_of(mdp, trust=CENTRAL, *, episodes=10**9, seed=0, stationary=False, 
     return make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, settings)
 
 
+def after(learner, **progress):
+    """Put the learner where it had been told so much, as a study that is resumed does."""
+    learner.restore(learner.state() | progress)
+
+
 def play(mdp, learner, rounds, seed=1):
     """Some rounds: the policy of each, and the raw counts that the learner was not told."""
     rng = np.random.default_rng(seed)

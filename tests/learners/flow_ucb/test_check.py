@@ -8,7 +8,7 @@ from discreet.learners.estimate import NOISE, SAMPLING, TOTAL, VISIT_VARIANCE, V
 from discreet.learners.flow_ucb import planning
 from discreet.learners.pooling import Pooled, estimated
 from discreet.mdp import RandomMDP
-from helpers.flow_ucb import learner_of
+from helpers.flow_ucb import after, learner_of
 
 STEPS = 4
 ODD = (2, 1, 1)
@@ -42,9 +42,9 @@ def checked(sums, episodes=10**7, rewards=True, exploring=True):
     model = estimated(sums, Pooled(rows, rows & rewards))
     learner = learner_of(RandomMDP(states=2, actions=2, horizon=STEPS, seed=0), episodes=episodes)
     learner._planner.initial = np.array([1.0, 0.0])
-    learner._sums, learner._told, learner._factors = sums, 1000, np.ones(STEPS)
-    learner._noise = lambda users: (60.0, 60.0)
-    return model, learner._checked(model, exploring=exploring)
+    after(learner, told=1000, evidence=sums.to_dict())
+    learner._noise, learner._factors = lambda users: (60.0, 60.0), np.ones(STEPS)
+    return model, learner.checked(model, exploring=exploring)
 
 
 def test_a_pooled_reward_is_unchecked_where_a_check_is_cheap_and_nobody_was_there():
@@ -75,12 +75,8 @@ def test_a_check_may_cost_three_users_in_ten_thousand(episodes, due):
 def test_nothing_is_checked_where_nothing_is_pooled():
     sums = sums_of()
     model = estimated(sums, Pooled.all_or_none(sums, False))
-    assert (
-        learner_of(RandomMDP(states=2, actions=2, horizon=STEPS, seed=0))._checked(
-            model, exploring=True
-        )
-        is model
-    )
+    learner = learner_of(RandomMDP(states=2, actions=2, horizon=STEPS, seed=0))
+    assert learner.checked(model, exploring=True) is model
 
 
 def test_an_own_reward_that_agrees_or_is_lower_stays_pooled():
@@ -118,9 +114,9 @@ def test_visits_that_show_a_reward_by_hand():
     # Rewards are known to a half: twice the deviation of their sum, half of the visits' in it.
     learner = learner_of(RandomMDP(states=2, actions=2, horizon=2, seed=0))
     learner._noise, learner._factors = lambda users: (16.0, 9.0), np.array([0.0, 4.0])
-    np.testing.assert_allclose(learner._visits_to_see(10), [2 * 3, 2 * 5])
+    np.testing.assert_allclose(learner.visits_to_see(10), [2 * 3, 2 * 5])
     learner._noise = lambda users: (0.0, 0.0)
-    assert learner._visits_to_see(10).tolist() == [2, 2]
+    assert learner.visits_to_see(10).tolist() == [2, 2]
     bits = learner_of(
         RandomMDP(states=2, actions=2, horizon=2, seed=0),
         discreet.Shuffle(1, 1e-6, mechanism="bits"),

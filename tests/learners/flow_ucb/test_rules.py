@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 from discreet.errors import InvalidInputError
-from discreet.learners.estimate import VISITS, visit_noise_factors
+from discreet.learners.estimate import VISITS, CountSums, visit_noise_factors
 from discreet.learners.flow_ucb import learner as module
 from discreet.learners.flow_ucb.learner import (
     CANDIDATES,
@@ -29,7 +29,7 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler
-from helpers.flow_ucb import CENTRAL, learner_of, play, river
+from helpers.flow_ucb import CENTRAL, after, learner_of, play, river
 
 
 @pytest.mark.core
@@ -52,15 +52,15 @@ def test_bad_settings_are_refused(given):
 @pytest.mark.parametrize("trust", [CENTRAL, discreet.Local(1), discreet.NoPrivacy()])
 def test_width_is_for_rows_seen_less_and_for_users_who_come(trust):
     learner = learner_of(river(0), trust, confidence=2.0, episodes=1000)
-    model, rows = learner._model(), 4 * 2
+    model, rows = learner.model(), 4 * 2
     model.reward_sums[..., VISITS] = np.arange(2)
-    learner._told = 300
-    width = learner._width(model)
+    after(learner, told=300)
+    width = learner.width(model)
     assert width[0, 0, 0] == width[0, 0, 1] == pytest.approx(4 * math.log1p(700 / rows))
     model.reward_sums[..., VISITS] = 10.0
-    assert learner._width(model)[0, 0, 0] == pytest.approx(4 * math.log1p(700 / rows / 10))
-    learner._told = 1000
-    assert not learner._width(model).any()
+    assert learner.width(model)[0, 0, 0] == pytest.approx(4 * math.log1p(700 / rows / 10))
+    after(learner, told=1000)
+    assert not learner.width(model).any()
 
 
 def test_the_usual_confidence_is_by_the_horizon():
@@ -70,18 +70,18 @@ def test_the_usual_confidence_is_by_the_horizon():
 
 def test_noise_hides_ways_once_there_were_users_to_find_them():
     learner = learner_of(river(0))
-    assert learner._hiding == 0.0
+    assert learner.hiding == 0.0
     unit = math.sqrt(learner.mechanism.noise_variance(10**9)["transitions"]) * 4 * 2 * 6
-    learner._told = round(50 * unit)
-    assert learner._hiding == pytest.approx(0.5, rel=1e-3)
-    learner._told = round(200 * unit)
-    assert learner._hiding == 1.0
+    after(learner, told=round(50 * unit))
+    assert learner.hiding == pytest.approx(0.5, rel=1e-3)
+    after(learner, told=round(200 * unit))
+    assert learner.hiding == 1.0
 
 
 def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
-    model = learner_of(river(0), stationary=True)._model()
+    model = learner_of(river(0), stationary=True).model()
     assert model.pooled_rewards.all() and model.pooled_transitions.all()
-    assert not learner_of(river(0))._model().pooled_transitions.any()
+    assert not learner_of(river(0)).model().pooled_transitions.any()
 
 
 def empty(horizon, states):
@@ -96,12 +96,12 @@ def requested(told, done=1, users=200, trust=CENTRAL, **settings):
     Each of the others needs so many ``users``.
     """
     learner = learner_of(river(0), trust, episodes=1000, **settings)
-    learner._told, learner._batches = told, done
+    after(learner, told=told, batches=done)
     zeros, ones = empty(6, 4), empty(6, 4)
     ones.actions[:] = 1
-    learner._sized = lambda model, tie, most: Part(zeros, min(users, most))
+    learner.sized = lambda model, tie, most: Part(zeros, min(users, most))
     learner._greedy = lambda tie: ones
-    return learner._next_request()
+    return learner.ask()
 
 
 @pytest.mark.parametrize(("left", "last"), [(399, True), (400, False)])
@@ -126,15 +126,15 @@ def test_users_who_are_too_few_to_be_released_join_the_batch_before_them(left, l
 @pytest.mark.parametrize("mixing", [True, False])
 def test_a_batch_holds_three_candidates_if_they_may_be_mixed(monkeypatch, mixing):
     learner, sized = learner_of(river(0), mixing=mixing), []
-    sized_as_ever = learner._sized
+    sized_as_ever = learner.sized
 
     def seen(model, tie, most):
         sized.append(sized_as_ever(model, tie, most))
         return sized[-1]
 
     play(river(0), learner, 2)
-    monkeypatch.setattr(learner, "_sized", seen)
-    request = learner._next_request()
+    monkeypatch.setattr(learner, "sized", seen)
+    request = learner.ask()
     assert 1 < len(sized) <= CANDIDATES if mixing else len(sized) == 1
     total = sum(part.users for part in sized)
     assert total <= request.users < total * 1.1 + 2
@@ -236,7 +236,7 @@ def test_what_was_counted_outside_the_declared_starts_is_no_evidence(trust):
     outside = ~learner.problem.start
     assert release.transitions[0, outside].any() and release.rewards[0, outside].any()
     learner.tell(release)
-    sums = learner._sums
+    sums = CountSums.from_dict(learner.state()["evidence"])
     for part in (sums.transition_sums, sums.reward_sums):
         assert part[0, ~outside].any() and part[1:, outside].any()
         assert not part[0, outside].any()
@@ -255,24 +255,24 @@ def test_a_batch_is_not_sized_for_what_lies_behind_an_unknown_action():
     # The first state's rows are not known, so that all that lies behind them is not counted: one
     # who counts it, as if users came out of them anywhere, asks for several times as many.
     learner = learner_of(river(0))
-    learner._told = 10**6
-    model, tie = learner._model(), np.zeros(learner.problem.shape.visits)
-    reachable = learner._sized(model, tie, 10**6).users
+    after(learner, told=10**6)
+    model, tie = learner.model(), np.zeros(learner.problem.shape.visits)
+    reachable = learner.sized(model, tie, 10**6).users
     learner._planner.reachable = lambda model, candidate: candidate
-    assert 4 * reachable < learner._sized(model, tie, 10**6).users < 10**6
+    assert 4 * reachable < learner.sized(model, tie, 10**6).users < 10**6
 
 
 def test_a_batch_leaves_seven_tenths_of_what_is_unknown_or_of_the_value(monkeypatch):
     learner, goals = learner_of(river(0)), []
     play(river(0), learner, 3)
-    model, tie = learner._model(), np.zeros(learner.problem.shape.visits)
+    model, tie = learner.model(), np.zeros(learner.problem.shape.visits)
     learner._planner.value = lambda candidate: 0.5
 
     def predicted(model, terms, candidate, width, centre):
         return 0.3499 if terms.users >= 1234 else 0.3501
 
     monkeypatch.setattr(module.planning, "unknown_after", predicted)
-    goals.append(learner._sized(model, tie, 10**6).users)
+    goals.append(learner.sized(model, tie, 10**6).users)
     assert goals == [pytest.approx(1234, rel=0.01)]
 
 

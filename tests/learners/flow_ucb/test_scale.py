@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.errors import UnsupportedError
-from discreet.learners.estimate import VISITS
+from discreet.learners.estimate import VISITS, CountSums
 from discreet.mdp import RandomMDP
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -30,15 +30,14 @@ def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
     mdp = RandomMDP(states=30, actions=6, horizon=4, seed=2)
     learner = learner_of(mdp, discreet.NoPrivacy(), episodes=10**6, stationary=stationary)
     visited = np.any([counts.visits > 0 for _, counts in play(mdp, learner, 3)], axis=0)
-    kept = learner._sums.number >= 0
+    evidence = CountSums.from_dict(learner.state()["evidence"])
+    kept = evidence.number >= 0
     if not stationary:  # where the last step leads is not released
         visited[-1] = False
     np.testing.assert_array_equal(kept, visited)
-    assert learner._sums.number.max() + 1 == kept.sum() < kept.size
-    sums = learner._sums.transitions.sum(axis=1)
-    np.testing.assert_allclose(
-        sums[learner._sums.number[kept]], learner._sums.transition_sums[kept, VISITS]
-    )
+    assert evidence.number.max() + 1 == kept.sum() < kept.size
+    moved = evidence.transitions.sum(axis=1)[evidence.number[kept]]
+    np.testing.assert_allclose(moved, evidence.transition_sums[kept, VISITS])
 
 
 def test_memory_of_a_batch_does_not_grow_with_the_actions():

@@ -17,14 +17,14 @@ CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 class NoOwnStepCheck(FlowUCB):
     """The gate alone decides what is pooled."""
 
-    def _checked(self, model, *, exploring):
+    def checked(self, model, *, exploring):
         return model
 
 
 class NoHiding(FlowUCB):
     """Noise is not taken to hide ways."""
 
-    _hiding = 0.0
+    hiding = 0.0
 
 
 def share(kind, make, seed, users=USERS):

@@ -26,7 +26,7 @@ been told, K - t are left. The nine rules:
    the model. With ``batches=N`` the first has K^((1 + 1/N)/2) users and plays every action alike,
    a later one after b others at least t·((K/t)^(1/(N - b)) - 1); who is not needed plays greedily.
 9. *Check* pooled rows at single steps where that costs at most 3e-4 of all users
-   (`FlowUCB._checked`): counts cannot contradict what nobody looks at.
+   (`FlowUCB.checked`): counts cannot contradict what nobody looks at.
 """
 
 import functools
@@ -291,22 +291,22 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return DeterministicPolicy(self._greedy(np.zeros(self.problem.shape.visits)).actions)
 
     def _greedy(self, tie: FloatArray) -> CandidatePolicy:
-        return self._planner.made(self._model(exploring=False), tie)
+        return self._planner.made(self.model(exploring=False), tie)
 
     @property
     def _reward_share(self) -> float:
         """Of the variance of visits in that of rewards: one visit moves r - c by max(c, 1 - c)."""
         return max(self._planner.centre, 1 - self._planner.centre) ** 2
 
-    def _model(self, *, exploring: bool = True) -> ModelEstimate:
+    def model(self, *, exploring: bool = True) -> ModelEstimate:
         """The estimate, pooled where the gate and the check allow it (or as declared)."""
         sums = self._sums
         if self.problem.stationary or self.chosen.pooling == "never" or not self._told:
             return estimated(sums, Pooled.all_or_none(sums, self.problem.stationary))
         pooled = pooled_rows(sums, self._reward_share)
-        return self._checked(estimated(sums, pooled), exploring=exploring)
+        return self.checked(estimated(sums, pooled), exploring=exploring)
 
-    def _checked(self, model: ModelEstimate, *, exploring: bool) -> ModelEstimate:
+    def checked(self, model: ModelEstimate, *, exploring: bool) -> ModelEstimate:
         """Pooled rows, checked at steps where that costs a vanishing share of all users.
 
         Counts cannot contradict what nobody looks at. A state is due at a step if
@@ -323,7 +323,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
             return model
         greedy = self._planner.made(model, np.zeros(self.problem.shape.visits))
         chances = self._planner.chances(model, greedy.occupancy)
-        cost = self._planner.value(greedy) * self._visits_to_see(
+        cost = self._planner.value(greedy) * self.visits_to_see(
             max(1.0, CHECKING * self.problem.episodes)
         )
         verdict = np.zeros(self.problem.shape.visits, np.int64)
@@ -333,19 +333,21 @@ class FlowUCB(FlowLearner[FlowSettings]):
             verdict[verdict == planning.UNCHECKED] = 0
         return planning.with_own(self._sums, model, verdict) if verdict.any() else model
 
-    def _visits_to_see(self, users: float) -> FloatArray:
+    def visits_to_see(self, users: float) -> FloatArray:
         """Visits ``[H]`` that show a reward of a half above the noise of so many users."""
         transitions, rewards = self._noise(users)
         needed = np.sqrt(rewards + transitions * self._factors * self._reward_share)
         return np.asarray(np.maximum(needed, 1.0) / planning.SEEN)
 
-    def _width(self, model: ModelEstimate) -> FloatArray:
+    def width(self, model: ModelEstimate) -> FloatArray:
+        """Rule 4, ``[H, S, A]``."""
         left = (self.problem.episodes - self._told) / self.problem.shape.states
         seen = np.maximum(model.reward_sums[..., VISITS], 1.0) * self.problem.shape.actions
         return np.asarray(2 * float(self.settings["confidence"]) * np.log1p(left / seen))
 
     @property
-    def _hiding(self) -> float:
+    def hiding(self) -> float:
+        """The b of rule 5."""
         sigma = math.sqrt(self._noise(self.problem.episodes)[0])
         return min(
             1.0, self._told / (HIDING * max(sigma, 1) * math.prod(self.problem.shape.visits))
@@ -353,18 +355,18 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
     def _next_request(self) -> Request:
         problem, told = self.problem, self._told
-        model, left = self._model(), problem.episodes - told
+        model, left = self.model(), problem.episodes - told
         tie = self.rng.random(problem.shape.visits)
         least = min(left, min_users(told, problem.episodes, self._batches, self.chosen.batches))
         most = max(1, least, min(left, told or left // 10))
         fewest = self.mechanism.min_users
-        parts = [self._sized(model, tie, most)]
+        parts = [self.sized(model, tie, most)]
         while self.chosen.mixing and len(parts) < CANDIDATES * (3 if self.chosen.batches else 1):
             room = most - sum(part.users for part in parts)
             if room <= 0:
                 break
             model = planning.expecting(model, self._terms(parts[-1].users), parts[-1].candidate)
-            parts.append(self._sized(model, tie, room))
+            parts.append(self.sized(model, tie, room))
         needed = sum(part.users for part in parts)
         users = rounded(min(max(needed, least, fewest), left), left)
         over = self.chosen.batches is not None and self._batches + 1 >= self.chosen.batches
@@ -378,11 +380,12 @@ class FlowUCB(FlowLearner[FlowSettings]):
             parts.append(Part(self._greedy(tie), users - needed))
         return mixed(parts, users, problem.shape.actions)
 
-    def _sized(self, model: ModelEstimate, tie: FloatArray, most: int) -> Part:
-        width, planner = self._width(model), self._planner
-        candidate = planner.made(model, tie, width, self._hiding)
+    def sized(self, model: ModelEstimate, tie: FloatArray, most: int) -> Part:
+        """Rule 6: the optimistic policy of the model, with at most so many users."""
+        width, planner = self.width(model), self._planner
+        candidate = planner.made(model, tie, width, self.hiding)
         if not self._told:
-            return Part(candidate, smallest(lambda n: n >= self._visits_to_see(n).max(), most))
+            return Part(candidate, smallest(lambda n: n >= self.visits_to_see(n).max(), most))
         reachable = planner.reachable(model, candidate)
         unknown = float((reachable.occupancy * candidate.bonus).sum())
         goal = SHRINK * min(unknown, planner.value(candidate))
