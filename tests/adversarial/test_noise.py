@@ -27,7 +27,7 @@ def independent(distribution):
 
 
 @pytest.mark.parametrize("noise", [independent(Laplace(3.0)), independent(Gaussian(3.0))])
-def test_more_noise_is_more_of_the_same_law(noise):
+def test_more_noise_is_more_of_the_same_distribution(noise):
     doubled = noise.scaled(2.0)
     assert type(doubled.distribution) is type(noise.distribution)
     assert doubled.distribution == noise.distribution.scaled(2.0) and doubled.episodes == EPISODES

@@ -154,7 +154,7 @@ def exact_paths():
     return {path: p for path, p in exact.items() if p}
 
 
-def test_episodes_have_exactly_the_law_of_policy_and_model(monkeypatch):
+def test_episodes_have_exactly_the_distribution_of_policy_and_model(monkeypatch):
     plainly(monkeypatch, world_users)
     found = Counter()
     for draws in itertools.product(midpoints(4), repeat=3):

@@ -1,4 +1,4 @@
-"""Groups: how many messages, how much noise, whose cell is which, the exact law of a report."""
+"""Groups: how many messages, how much noise, whose cell is which, how reports are distributed."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.device import ByteDraws, DeviceError, HistogramDevice, cell_from_bytes, cell_to_bytes
 from discreet.device.histogram import MessageGroup, layout
-from helpers.devices import FOLLOWS, LEAVES, Bytes, histogram, law
+from helpers.devices import FOLLOWS, LEAVES, Bytes, distribution, histogram
 
 pytestmark = pytest.mark.core
 
@@ -98,7 +98,7 @@ def test_a_start_that_is_known_leaves_fewer_cells():
 
 
 @pytest.mark.parametrize(("users", "noise"), [(6, 2), (11, 1), (4, 3)])
-def test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise(
+def test_the_distribution_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise(
     users, noise
 ):
     tiny = {"states": 1, "actions": 2, "horizon": 1, "policy": [[0]], "statistics": ["rewards"]}
@@ -119,7 +119,7 @@ def test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independen
                 others = [chance[other] for i, other in enumerate(cells) if i != place]
                 hit = cells[place] == cell
                 expected[(cells,)] += hit * likely * math.prod(others) / (1 + noise)
-        seen = law(device, {"states": [0, 0], "actions": [action], "rewards": [reward]})
+        seen = distribution(device, {"states": [0, 0], "actions": [action], "rewards": [reward]})
         assert +seen == +expected
 
 

@@ -1,4 +1,4 @@
-"""Local encoders on the device: the exact law of every report, slots, and what is refused."""
+"""Local encoders on the device: how every report is distributed, slots, refusals."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ import pytest
 
 from discreet.device import ByteDraws, DeviceError, load
 from discreet.device.local import WEIGHTS, parts
-from helpers.devices import BAD_FLIPS, FOLLOWS, LEAVES, Bytes, law, local
+from helpers.devices import BAD_FLIPS, FOLLOWS, LEAVES, Bytes, distribution, local
 
 pytestmark = pytest.mark.core
 TINY = {"states": 1, "actions": 2, "horizon": 2, "policy": None, "support": [0, 1, 2, 3]}
@@ -23,9 +23,11 @@ def users():
 
 
 def largest_ratio(device):
-    laws = [law(device, user) for user in users()]
-    assert all(sum(one.values()) == 1 for one in laws)
-    return max(one[sent] / other[sent] for one in laws for other in laws for sent in one)
+    distributions = [distribution(device, user) for user in users()]
+    assert all(sum(one.values()) == 1 for one in distributions)
+    return max(
+        one[sent] / other[sent] for one in distributions for other in distributions for sent in one
+    )
 
 
 @pytest.mark.parametrize("flip", [[1, 4], [3, 16], [7, 64]])
@@ -45,8 +47,10 @@ def test_randomised_response_keeps_the_ratio_of_its_proof(flip, names):
     tiny = TINY | {"flip": flip, "statistics": names, "horizon": 1, "support": [0, 1]}
     device = load(local("randomized-response", **tiny))
     steps = [{"actions": [a], "rewards": [r]} for a in (0, 1) for r in (0, 1)]
-    laws = [law(device, {"states": [0, 0]} | step) for step in steps]
-    ratio = max(one[sent] / other[sent] for one in laws for other in laws for sent in one)
+    distributions = [distribution(device, {"states": [0, 0]} | step) for step in steps]
+    ratio = max(
+        one[sent] / other[sent] for one in distributions for other in distributions for sent in one
+    )
     assert ratio == ((1 - q) / q) ** (2 * len(names))
 
 
@@ -139,9 +143,11 @@ def test_no_report_tells_more_than_its_proof_says(flip, support, names):
     """(1 - q)/q in exact fractions, whether a user follows the policy or has left it."""
     changes = {"flip": flip, "support": support, "statistics": names, "last_transitions": True}
     device, q = load(split(**(TINY_SPLIT | changes))), Fraction(*flip)
-    laws = [law(device, user) for user in split_users()]
-    assert all(sum(one.values()) == 1 for one in laws)
-    ratio = max(one[sent] / other[sent] for one in laws for other in laws for sent in one)
+    distributions = [distribution(device, user) for user in split_users()]
+    assert all(sum(one.values()) == 1 for one in distributions)
+    ratio = max(
+        one[sent] / other[sent] for one in distributions for other in distributions for sent in one
+    )
     assert ratio == (1 - q) / q
 
 

@@ -121,7 +121,7 @@ class Exact:
         return [self._bit(Fraction(numerator, denominator)) for _ in range(count)]
 
 
-def law(device, episode):
+def distribution(device, episode):
     """Every report of an episode with its exact probability."""
     found, todo = Counter(), [[]]
     while todo:

@@ -27,5 +27,5 @@ class Scripted:
 
 
 def midpoints(cells: int) -> list[float]:
-    """One uniform in each of ``cells`` equal parts of [0, 1): exact laws by counting."""
+    """One uniform in each of ``cells`` equal parts of [0, 1): exact distributions by counting."""
     return [(2 * i + 1) / (2 * cells) for i in range(cells)]

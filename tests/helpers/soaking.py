@@ -218,7 +218,7 @@ class Steady(BatchLearner):
 
 @contextlib.contextmanager
 def steady(size):
-    """Batches of one size, while this lasts: tests of the roster must not meet the learner."""
+    """Batches of one size, while this lasts: tests of the registry must not meet the learner."""
     Steady.size = size
     spec = LearnerSpec(
         name="steady",

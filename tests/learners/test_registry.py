@@ -1,4 +1,4 @@
-"""The roster: one file registers a learner of any schedule; every learner says what it is."""
+"""The registry: one file registers a learner of any schedule; every learner says what it is."""
 
 import dataclasses
 

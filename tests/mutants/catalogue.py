@@ -562,7 +562,9 @@ _DEVICE = (
         "    place = draws.below(group.messages, 1)[0]",
         "cells = [*draws.noise(group.cells, group.weight, group.noise - 1), cell]\n"
         "    place = draws.below(group.noise, 1)[0]",
-        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+        (
+            "test_the_distribution_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",
+        ),
     ),
     Mutant(
         "noise-rounded-down",
@@ -580,14 +582,14 @@ _DEVICE = (
     ),
     Mutant(
         "q-rounded-down",
-        "noise cells are blank a little too often",
+        "noise cells are dummies a little too often",
         "min(WORD, -(-WORD * numerator // (denominator * noise)))",
         "min(WORD, WORD * numerator // (denominator * noise))",
         ("test_noise_per_user_is_the_least_that_suffices",),
     ),
     Mutant(
         "q-halved-on-the-device",
-        "half of the noise cells that should count are blank",
+        "half of the noise cells that should count are dummies",
         "[p if c < weight else cells for",
         "[p if c < weight // 2 else cells for",
         ("test_noise_is_uniform_where_it_is_no_dummy",),
@@ -604,7 +606,9 @@ _DEVICE = (
         "one noise cell is sent K times",
         "cells = [*draws.noise(group.cells, group.weight, group.noise), cell]",
         "cells = [*draws.noise(group.cells, group.weight, 1) * group.noise, cell]",
-        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+        (
+            "test_the_distribution_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",
+        ),
     ),
     Mutant(
         "noise-follows-data",
@@ -618,7 +622,9 @@ _DEVICE = (
         "the data cell is always the first of its class",
         "place = draws.below(group.messages, 1)[0]",
         "place = 0 * draws.below(group.messages, 1)[0]",
-        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+        (
+            "test_the_distribution_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",
+        ),
     ),
     Mutant(
         "none-not-absorbing",

@@ -70,7 +70,7 @@ def test_a_release_is_the_dense_one_draw_for_draw(name):
 
 @pytest.mark.parametrize("name", TRUSTS)
 def test_the_form_of_the_raw_counts_does_not_matter(name):
-    # Every played counter gets its noise, also in rows that raw counts leave out.
+    # Every counter of the support gets its noise, also in rows that raw counts leave out.
     mechanism = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     rows = sample_counts(MDP, POLICY, 50, np.random.default_rng(1))
     visited = rows.at(rows.visits > 0)

@@ -8,7 +8,12 @@ from discreet.errors import StudyError, UnknownNameError, UnsupportedError
 from discreet.learners.learn import public_facts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.drivers import BatchDriver, StreamDriver, check_reports_or_episodes, make_driver
+from discreet.study.drivers import (
+    BatchDriver,
+    ContinualDriver,
+    check_reports_or_episodes,
+    make_driver,
+)
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 500)
@@ -30,7 +35,7 @@ def told(driver, seed, users):
 
 
 @pytest.mark.parametrize(
-    ("learner", "kind", "size"), [("flow-ucb", BatchDriver, None), ("dp-ucbvi", StreamDriver, 1)]
+    ("learner", "kind", "size"), [("flow-ucb", BatchDriver, None), ("dp-ucbvi", ContinualDriver, 1)]
 )
 def test_both_schedules_ask_release_learn_and_go_on(learner, kind, size):
     driver, again = made(learner), made(learner)

@@ -40,7 +40,7 @@ from discreet.privacy.guarantee import REHEARSED
 from discreet.privacy.mechanisms.base import BatchMechanism, StoredRelease
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.study.drivers import BatchDriver, StreamDriver
+from discreet.study.drivers import BatchDriver, ContinualDriver
 from discreet.study.ledger import keys_beside
 from discreet.study.store import Store
 from discreet.study.study import Study
@@ -197,7 +197,7 @@ def log_of_a_tell(study: Study) -> bytes:
 def kept_by(study: Study) -> StoredRelease | None:
     """What a central stream keeps between two users; None where nothing has to be hidden."""
     driver = study.driver
-    if not isinstance(driver, StreamDriver) or study.guarantee.notion == "none":
+    if not isinstance(driver, ContinualDriver) or study.guarantee.notion == "none":
         return None
     return driver.running
 

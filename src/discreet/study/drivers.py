@@ -1,8 +1,8 @@
 """What drives a study: what its learner asks, what is released for it, what it then knows.
 
 Two schedules, one form. In a *batch* driver a whole batch runs one policy and is released once. In
-a *stream* one user after the other is added to cumulative counters; all of them have noise,
-whatever policy was played, so who ran an older policy is welcome: many may come at a time.
+a *continual* one, user after user is added to cumulative counters; all of them have noise, whatever
+the policy, so who ran an older policy is welcome: many may come at a time.
 """
 
 import dataclasses
@@ -185,7 +185,7 @@ def make_driver(
     if spec.make is not None and issubclass(spec.make, BatchLearner):
         return BatchDriver(spec, problem, trust, rng, settings)
     if spec.make is not None and issubclass(spec.make, ContinualLearner):
-        return StreamDriver(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
+        return ContinualDriver(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
     raise UnsupportedError(
         f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
         f"'flow-ucb', for instance."
@@ -235,7 +235,7 @@ def check_reports_or_episodes(driver: Driver, data: Data, users: int) -> None:
     data.check(driver.mechanism.shape)
 
 
-class StreamDriver(Driver):
+class ContinualDriver(Driver):
     """One policy per user, one user after the other, and cumulative releases.
 
     What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes
@@ -303,7 +303,9 @@ class StreamDriver(Driver):
             return released
         running, mechanism = self.running, self._mechanism
         if running is None:
-            raise UnsupportedError("A stream of reports takes no episodes; encode them first.")
+            raise UnsupportedError(
+                "A continual study of reports takes no episodes; encode them first."
+            )
         for user in range(users):
             counts = data[user : user + 1].counts(mechanism.shape, rounding)
             running.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
@@ -354,7 +356,7 @@ def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
     asked, delta = getattr(trust, "mechanism", "auto"), getattr(trust, "delta", 0.0)
     if asked != "auto":
         raise UnsupportedError(
-            f"A study keeps its stream on a disk, and one of the mechanism {asked!r} holds exact "
+            f"A continual study keeps its sums on a disk, and the mechanism {asked!r} holds exact "
             f"sums; use mechanism='auto' or {' or '.join(repr(spec.name) for spec in known)}."
         )
     found: list[ContinualMechanism] = []
@@ -370,7 +372,7 @@ def _table(policy: Policy) -> dict[str, Plain]:
         return {"actions": policy.actions.tolist()}
     if isinstance(policy, StochasticPolicy):
         return {"probabilities": policy.probabilities.tolist()}
-    raise UnsupportedError("A stream learner asks for one policy, not for a mixture.")
+    raise UnsupportedError("A continual learner asks for one policy, not for a mixture.")
 
 
 def _policy(table: JsonObject) -> Policy:

@@ -38,7 +38,7 @@ from discreet.study import config as configs
 from discreet.study import files, store
 from discreet.study.config import Names, SamplerName, study_guarantee
 from discreet.study.drivers import (
-    StreamDriver,
+    ContinualDriver,
     check_first_release,
     check_reports_or_episodes,
     how_it_ended,
@@ -311,7 +311,7 @@ class Study:
         It is post-processing of releases: reading it costs no privacy.
         """
         estimate, driver = self._estimate, self.driver
-        if isinstance(driver, StreamDriver):  # each release is of all users so far
+        if isinstance(driver, ContinualDriver):  # each release is of all users so far
             estimate = StudyEstimate(driver.problem, driver.mechanism)
             if driver.counts.users:
                 estimate.add(driver.counts)
@@ -454,8 +454,8 @@ class Study:
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
         if self.driver.schedule == "continual":
             raise StudyError(
-                "A stream has no batch to open again: a report counts whenever it comes; ask() for "
-                "the next user."
+                "A continual learner has no batch to open again: a report counts whenever it "
+                "comes; ask() for the next user."
             )
         if returning == "unseen" and self.guarantee.notion == "LDP":
             raise StudyError(

@@ -30,16 +30,16 @@ from helpers.properties import given, st
 
 
 def enumerated_view(data, noise, cells, rate, honest):
-    """Exact law of the histogram over the cells and blank; only the honest add noise.
+    """Exact distribution of the histogram over the cells and dummy; only the honest add noise.
 
-    The others send blanks in its place, which is one of the fixed histograms they could add.
+    The others send dummies in its place, which is one of the fixed histograms they could add.
     """
-    law = {(0,) * (cells + 1): 1.0}
+    distribution = {(0,) * (cells + 1): 1.0}
     uniform = [(cell, rate / cells) for cell in range(cells)] + [(cells, 1 - rate)]
 
-    def received(law, message):
+    def received(distribution, message):
         out = Counter()
-        for view, mass in law.items():
+        for view, mass in distribution.items():
             for cell, chance in message:
                 seen = list(view)
                 seen[cell] += 1
@@ -47,10 +47,10 @@ def enumerated_view(data, noise, cells, rate, honest):
         return out
 
     for user, cell in enumerate(data):
-        law = received(law, [(cell, 1.0)])
+        distribution = received(distribution, [(cell, 1.0)])
         for _ in range(noise):
-            law = received(law, uniform if user < honest else [(cells, 1.0)])
-    return law
+            distribution = received(distribution, uniform if user < honest else [(cells, 1.0)])
+    return distribution
 
 
 def hockey_stick(one, other, epsilon):
@@ -256,7 +256,7 @@ def test_large_epsilons_need_something_in_every_cell():
     assert math.log(11e6) <= float(found) <= math.log(11e6) * 1.001
 
 
-def test_small_epsilons_follow_the_gaussian_law():
+def test_small_epsilons_follow_the_gaussian_distribution():
     found = float(groups_mean(11, 0.01, 1e-6))
     assert found == pytest.approx(2_064_750, rel=3e-4)
     with pytest.raises(CalibrationError, match="larger epsilon"):

@@ -122,7 +122,7 @@ def test_who_guarantees_nothing_is_not_held_to_it():
         (lambda p, s, n: p.noise.draw(s, n) // 2, "times the stated variance"),
     ],
 )
-def test_noise_of_another_law_than_stated(pure, draw, message):
+def test_noise_of_another_distribution_than_stated(pure, draw, message):
     assert message in " ".join(told("_noise_as_stated", as_type(pure, drawing(draw))))
 
 

@@ -155,7 +155,7 @@ def longer(data, sampler):
     return toys.laplace(np.zeros(2 + int(data[0] > 0)), sampler)
 
 
-def other_law(data, sampler):
+def other_noise(data, sampler):
     return data + sampler.discrete_laplace(3.0 if data[0] > 0 else 2.0, data.size)
 
 
@@ -189,7 +189,7 @@ def mixed_up(data, sampler):
     [
         (refuses, REFUSED),
         (longer, SIZES),
-        (other_law, CALLS),
+        (other_noise, CALLS),
         (other_order, CALLS),
         (extra_draw, CALLS),
         (regrouped, CALLS),
@@ -206,7 +206,7 @@ def test_a_refusal_of_the_base_is_one_too():
 
 
 def test_only_the_neighbours_that_differ_are_named():
-    texts = found(other_law, quiet=(-1, 0), loud=(5, 0), louder=(6, 0))
+    texts = found(other_noise, quiet=(-1, 0), loud=(5, 0), louder=(6, 0))
     assert {text.rsplit("(", 1)[1] for text in texts} == {"loud)", "louder)"}
 
 

@@ -110,7 +110,7 @@ def test_mixtures_of_bits_and_laplace_are_refused():
         view.epsilon(0.0)
 
 
-def test_different_laws_on_different_numbers():
+def test_different_distributions_on_different_numbers():
     view = seen((LAPLACE, Noise("laplace", 8.0)), np.eye(2), [1, 1])
     assert view.epsilon(0.0) == pytest.approx(1 / 4 + 1 / 8)
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.core
 WEIGHTS = st.lists(st.integers(0, 20), min_size=2, max_size=7).filter(any)
 
 
-def laplace_law(scale, reach=400):
+def laplace_noise(scale, reach=400):
     weights = {x: math.exp(-abs(x) / scale) for x in range(-reach, reach + 1)}
     total = math.fsum(weights.values())
     return {x: w / total for x, w in weights.items()}
@@ -44,7 +44,7 @@ def agrees(pair, noise, shift, *, rel=1e-9, both=True):
 @pytest.mark.parametrize("scale", [0.5, 2.0, 9.0])
 def test_laplace(scale, shift):
     pair = losses.laplace(scale, shift)
-    agrees(pair, laplace_law(scale), shift)
+    agrees(pair, laplace_noise(scale), shift)
     assert pair.worst == pytest.approx(shift / scale)
     assert pair.losses.min() == pytest.approx(-shift / scale)
 

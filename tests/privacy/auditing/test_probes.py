@@ -47,7 +47,7 @@ def moments(noise):
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_means_and_variances_are_those_of_the_law(name):
+def test_means_and_variances_are_those_of_the_distribution(name):
     noise, truth = NOISES[name]
     mean, variance = moments(truth)
     assert noise.mean == pytest.approx(mean, abs=1e-12)
@@ -64,13 +64,13 @@ def test_the_variance_of_laplace_noise(scale):
     assert Noise("laplace", scale).mean == 0
 
 
-def test_the_largest_value_of_a_law():
+def test_the_largest_value_of_a_distribution():
     assert Noise("binomial", 0.5, trials=9).largest == 9
     assert Noise("table", 1.0, 4, table=bytes_of(TABLE)).largest == 8
     assert Noise("laplace", 1.0).largest is Noise("gaussian", 1.0).largest is None
 
 
-def test_laws_that_are_listed_exactly():
+def test_distributions_that_are_listed_exactly():
     assert Noise("laplace", 2.0).exact and Noise("binomial", 0.5, trials=2).exact
     assert Noise("table", 1.0, 3, table=bytes_of(TABLE)).exact
     assert not Noise("laplace", 2.0, copies=2).exact
@@ -91,7 +91,7 @@ def test_sums_of_unbounded_draws_have_no_exact_pair():
 
 
 @pytest.mark.parametrize("shift", [-1, 1, 2])
-def test_the_pair_of_a_law_hides_that_shift(shift):
+def test_the_pair_of_a_distribution_hides_that_shift(shift):
     assert Noise("laplace", 2.0).pair(shift).worst == pytest.approx(abs(shift) / 2)
     pair = Noise("binomial", 0.25, trials=6).pair(shift)
     noise = binomial_law(6, 0.25)
@@ -105,7 +105,7 @@ def test_the_pair_of_a_law_hides_that_shift(shift):
 
 
 @given(WEIGHTS, st.integers(1, 6))
-def test_the_law_of_many_draws_from_a_table(weights, times):
+def test_the_distribution_of_many_draws_from_a_table(weights, times):
     found = _copies(np.array(weights) / sum(weights), times)
     truth = {x: float(p) for x, p in distribution_of_sum(table_law(weights), times).items()}
     low = min(truth)
@@ -136,7 +136,7 @@ def test_draws_are_answered_in_order_and_zero_beyond():
     assert all(a.dtype == np.int64 for a in answers)
 
 
-def test_every_draw_is_remembered_with_its_law():
+def test_every_draw_is_remembered_with_its_distribution():
     sampler = PresetSampler.still()
     ask(sampler)
     masses = bytes_of(TABLE)

@@ -71,7 +71,7 @@ def test_draws_that_are_thrown_away_are_columns_of_zeros():
     assert np.array_equal(response[:, 3:], np.eye(2))
 
 
-def test_bits_in_one_sum_are_one_law():
+def test_bits_in_one_sum_are_one_distribution():
     def bits(data, sampler):
         return data + sampler.binomial(3, 0.5, data.size) + sampler.binomial(4, 0.5, data.size)
 
@@ -120,7 +120,7 @@ def louder(data, sampler):
     return data + (1 + (data[0] > 0)) * sampler.discrete_laplace(2.0, data.size)
 
 
-def other_law(data, sampler):
+def other_noise(data, sampler):
     """Less noise where the first number is positive."""
     return data + sampler.discrete_laplace(1.0 if data[0] > 0 else 2.0, data.size)
 
@@ -141,7 +141,9 @@ def clipped(data, sampler):
     return data + np.clip(sampler.discrete_laplace(2.0, data.size), -100, 100)
 
 
-@pytest.mark.parametrize("release", [louder, other_law, more_draws, folded, clipped, toys.flipped])
+@pytest.mark.parametrize(
+    "release", [louder, other_noise, more_draws, folded, clipped, toys.flipped]
+)
 def test_noise_that_is_not_simply_added_is_refused(release):
     with pytest.raises(UnsupportedError, match=DEPENDS):
         probe(toys.toy(release))
@@ -162,7 +164,7 @@ def test_a_later_neighbour_is_looked_at_too():
         probe(toys.toy(louder, **quiet, loud=(1, 0)))
 
 
-@pytest.mark.parametrize("release", [louder, other_law])
+@pytest.mark.parametrize("release", [louder, other_noise])
 @pytest.mark.parametrize("place", [0, 1, 7, 18])
 def test_one_loud_neighbour_among_many_is_found(release, place):
     """A stream has a neighbour for every user and respect: each of them is run with noise."""

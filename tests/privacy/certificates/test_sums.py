@@ -117,7 +117,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("sigma", "vector", "epsilon"), SETTINGS)
-def test_the_delta_of_a_direction_against_its_law(sigma, vector, epsilon):
+def test_the_delta_of_a_direction_against_its_distribution(sigma, vector, epsilon):
     """The loss depends on <v, X> alone: its distribution and the moved one decide."""
     shifted = direction(sigma, vector)
     noise = weighted_sum(gaussian_law(sigma, digits=30), [v // shifted.step for v in vector])
@@ -135,7 +135,7 @@ def test_the_delta_of_a_direction_against_its_law(sigma, vector, epsilon):
     assert bound <= truth * (1 + 4 * (high(excess, shifted) - 1) + Fraction(1, 10**9))
 
 
-def test_the_law_of_one_counter_gives_the_same_delta():
+def test_the_distribution_of_one_counter_gives_the_same_delta():
     """The shortcut through the loss, against (P - e^epsilon·Q)+ itself."""
     noise = gaussian_law(2)
     truth = stick(noise, moved(noise, 3), Fraction(math.exp(0.5)))

@@ -47,7 +47,7 @@ def test_the_certificate_of_the_specification_holds():
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_every_law_is_accepted(made, noise):
+def test_every_distribution_is_accepted(made, noise):
     assert verify.check(made[noise]) <= Fraction(made[noise]["bound"])
 
 

@@ -268,7 +268,7 @@ def ratios(first, second):
     return ratio
 
 
-def law_of(distribution):
+def noise_of(distribution):
     first, last = min(distribution), max(distribution)
     masses = [
         verify.up(p.numerator * SCALE, p.denominator)
@@ -278,14 +278,14 @@ def law_of(distribution):
 
 
 def dotted(first, second, base=GRID):
-    return verify.dots(*verify.atoms(law_of(first), ratios(first, second)), base, BITS)
+    return verify.dots(*verify.atoms(noise_of(first), ratios(first, second)), base, BITS)
 
 
 @given(WEIGHTS, st.integers(-2, 2).filter(bool))
 def test_values_of_infinite_loss_are_lost(weights, shift):
     noise = curves.table_law(weights)
     there = curves.moved(noise, shift)
-    finite, lost = verify.atoms(law_of(noise), ratios(noise, there))
+    finite, lost = verify.atoms(noise_of(noise), ratios(noise, there))
     assert len(finite) == sum(x in there for x in noise)
     unseen = sum(p for x, p in noise.items() if x not in there)
     assert unseen <= Fraction(lost, SCALE) <= unseen + Fraction(10, SCALE)
@@ -361,7 +361,7 @@ def test_delta_of_masses_on_the_grid(epsilon):
 
 @pytest.mark.parametrize("epsilon", ["0", "1/2", "2"])
 @pytest.mark.parametrize(("step", "norm"), [(1, 1), (1, 2), (2, 1), (3, 2)])
-def test_directions_of_gaussian_noise_against_their_laws(step, norm, epsilon):
+def test_directions_of_gaussian_noise_against_their_distributions(step, norm, epsilon):
     sigma, epsilon = Fraction(3, 2), Fraction(epsilon)
     noise = curves.distribution_of_sum(curves.gaussian_law(sigma, digits=30), norm)
     truth = sum(

@@ -188,13 +188,13 @@ def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_dra
 
 def test_the_widest_noise_that_is_accepted_keeps_its_parity():
     """Beyond 2^53 all doubles are even: half of the noise must be odd until the last release."""
-    law = Laplace(2.0**46 / np.sqrt(2 * 400))
-    noise = IndependentNoise(episodes=400, distribution=law)
+    distribution = Laplace(2.0**46 / np.sqrt(2 * 400))
+    noise = IndependentNoise(episodes=400, distribution=distribution)
     last = noise.start(4000, sampler()).block(400)[-1]
     assert np.abs(last).max() > 2**47
     assert np.abs(last % 2).mean() == pytest.approx(0.5, abs=0.04)
     with pytest.raises(CalibrationError, match="releases"):
-        IndependentNoise(episodes=402, distribution=law)
+        IndependentNoise(episodes=402, distribution=distribution)
 
 
 def test_what_is_exact_is_said_in_steps_of_the_released_grid():

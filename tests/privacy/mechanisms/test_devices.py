@@ -92,14 +92,20 @@ def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, 
         options["episodes"] = 3
     mechanism = Local(epsilon, mechanism=name).calibrate(SHAPE, **options)
     encoder = mechanism.encoder(1) if schedule == "batch" else mechanism.encoder()
-    laws = {user: reports(encoder, episode) for user, episode in USERS.items()}
-    for law in laws.values():
-        assert math.fsum(law.values()) == pytest.approx(1)
+    distributions = {user: reports(encoder, episode) for user, episode in USERS.items()}
+    for distribution in distributions.values():
+        assert math.fsum(distribution.values()) == pytest.approx(1)
     losses = {
-        pair: max(math.log(laws[pair[0]][sent] / laws[pair[1]][sent]) for sent in laws[pair[0]])
-        for pair in itertools.permutations(laws, 2)
+        pair: max(
+            math.log(distributions[pair[0]][sent] / distributions[pair[1]][sent])
+            for sent in distributions[pair[0]]
+        )
+        for pair in itertools.permutations(distributions, 2)
     }
-    assert all(set(law) == set(laws["first action"]) for law in laws.values())
+    assert all(
+        set(distribution) == set(distributions["first action"])
+        for distribution in distributions.values()
+    )
     assert max(losses.values()) <= epsilon * (1 + 1e-12)
     assert losses["first action", "second action"] == pytest.approx(epsilon)
 
@@ -109,13 +115,18 @@ def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, 
 @pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("rewards",)])
 def test_no_two_users_differ_by_more_than_epsilon_in_split_reports(statistics, epsilon):
     mechanism = Local(epsilon, mechanism="split").calibrate(SHAPE, statistics=statistics)
-    laws = {user: reports(mechanism.encoder(1), episode) for user, episode in USERS.items()}
-    for law in laws.values():
-        assert math.fsum(law.values()) == pytest.approx(1)
-        assert set(law) == set(laws["first action"])
+    distributions = {
+        user: reports(mechanism.encoder(1), episode) for user, episode in USERS.items()
+    }
+    for distribution in distributions.values():
+        assert math.fsum(distribution.values()) == pytest.approx(1)
+        assert set(distribution) == set(distributions["first action"])
     losses = [
-        max(math.log(laws[one][sent] / laws[other][sent]) for sent in laws[one])
-        for one, other in itertools.permutations(laws, 2)
+        max(
+            math.log(distributions[one][sent] / distributions[other][sent])
+            for sent in distributions[one]
+        )
+        for one, other in itertools.permutations(distributions, 2)
     ]
     assert max(losses) <= epsilon * (1 + 1e-12)
     assert max(losses) == pytest.approx(epsilon)
@@ -238,7 +249,7 @@ def test_what_a_device_refuses_the_library_refuses_in_the_same_words():
 
 
 @pytest.mark.core
-def test_draws_of_a_sampler_have_the_laws_of_a_device():
+def test_draws_of_a_sampler_have_the_distributions_of_a_device():
     draws, runs = SamplerDraws(SimulationSampler(np.random.default_rng(8))), 20_000
     weight = 3 * 2**30
     drawn = np.bincount(draws.noise(4, weight, runs), minlength=5) / runs

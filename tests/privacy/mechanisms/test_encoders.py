@@ -120,7 +120,7 @@ def test_no_users_no_reports():
 
 
 class Silent:
-    """A law without noise: what a device would say if it said the truth."""
+    """A distribution without noise: what a device would say if it said the truth."""
 
     variance = 0.0
 

@@ -114,7 +114,7 @@ def test_groups_count_what_a_user_can_move():
 
 
 def test_without_noise_the_analyser_finds_the_counts():
-    """Blank noise cells: every counter is its count less the mean of noise that is not there."""
+    """Dummy noise cells: every counter is its count less the mean of noise that is not there."""
     mechanism = plan_of()
     episodes, counts = crowd(40)
     found, estimate = mechanism.add_up(
@@ -252,16 +252,20 @@ def test_where_everybody_left_every_cell_has_its_noise_and_groups_share_none(hon
     noise, private = noise_of_nobody(mechanism, users, repeats)
     units = []
     for one, seen in zip(mechanism.groups(users, deterministic(SHAPE)), noise, strict=True):
-        law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
-        kurtosis = float(law.stats(moments="k"))
-        assert np.abs(seen.mean(axis=0)).max() < 6 * law.std() / math.sqrt(repeats)
-        errors = np.abs(seen.var(axis=0) / law.var() - 1)
+        distribution = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
+        kurtosis = float(distribution.stats(moments="k"))
+        assert np.abs(seen.mean(axis=0)).max() < 6 * distribution.std() / math.sqrt(repeats)
+        errors = np.abs(seen.var(axis=0) / distribution.var() - 1)
         assert errors.max() < 6 * math.sqrt((2 + kurtosis) / repeats)
-        units.append(seen / law.std())
+        units.append(seen / distribution.std())
         if one.statistic == "transitions":
-            assert private.noise_variance["transitions"] == pytest.approx(law.var(), rel=1e-6)
+            assert private.noise_variance["transitions"] == pytest.approx(
+                distribution.var(), rel=1e-6
+            )
         else:
-            assert private.noise_variance["rewards"] == pytest.approx(law.mean() / 2, rel=1e-6)
+            assert private.noise_variance["rewards"] == pytest.approx(
+                distribution.mean() / 2, rel=1e-6
+            )
     for i, ours in enumerate(units):
         for others in units[:i]:
             assert np.abs(ours.T @ others / repeats).max() < 6 / math.sqrt(repeats)
@@ -323,7 +327,7 @@ def test_unbiased_with_the_stated_variances(road):
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_noise_of_a_transition_has_its_exact_law(secure):
+def test_noise_of_a_transition_has_its_exact_distribution(secure):
     """Chi-square against the binomial of its class; cells of one release are not independent."""
     if secure:
         pytest.importorskip("opendp")
@@ -333,11 +337,11 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
     counts = Counts(users, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
     noise = SecureSampler() if secure else sampler(3)
     one = mechanism.groups(users)[0]
-    law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
+    distribution = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
     drawn = [mechanism.release(counts, sampler=noise).row_transitions[0, 1] for _ in range(repeats)]
-    values = np.rint(np.array(drawn) + law.mean()).astype(int)
-    edges = np.unique(law.ppf(np.linspace(0.03, 0.97, 16)).astype(int))
-    expected = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]])) * repeats
+    values = np.rint(np.array(drawn) + distribution.mean()).astype(int)
+    edges = np.unique(distribution.ppf(np.linspace(0.03, 0.97, 16)).astype(int))
+    expected = np.diff(np.concatenate([[0.0], distribution.cdf(edges), [1.0]])) * repeats
     observed = np.bincount(np.searchsorted(edges, values), minlength=expected.size)
     assert stats.chisquare(observed, expected).pvalue > ALARM
 

@@ -146,31 +146,37 @@ def test_bounded_noise_keeps_its_guarantee_and_little_more(units, epsilon, delta
     radius = bounded_radius(units, epsilon, delta)
 
     def lost(r):
-        law = Bounded(r)
-        return delta_of_moves(table_pmf(law.weights, -law.largest), units // 2, units // 2, epsilon)
+        distribution = Bounded(r)
+        return delta_of_moves(
+            table_pmf(distribution.weights, -distribution.largest), units // 2, units // 2, epsilon
+        )
 
     assert lost(radius) <= delta
     assert lost(math.floor(0.97 * radius) - 1) > delta
 
 
-def test_bounded_law_has_the_printed_density():
-    law = Bounded(40)
-    x = np.arange(-law.largest, law.largest + 1)
-    assert law.largest < 40
+def test_bounded_distribution_has_the_printed_density():
+    distribution = Bounded(40)
+    x = np.arange(-distribution.largest, distribution.largest + 1)
+    assert distribution.largest < 40
     expected = np.exp(-np.exp(1 / (1 - (x / 40) ** 2)))
-    assert np.allclose(law.weights / law.weights.sum(), expected / expected.sum(), atol=1e-15)
-    assert np.array_equal(law.weights, law.weights[::-1])
-    draws = law.draw(sampler(), 100_000)
-    assert np.abs(draws).max() <= law.largest
-    assert draws.var() == pytest.approx(law.variance, rel=0.03)
-    sums = law.draw_sum(sampler(1), 100, 20_000)
-    assert sums.var() == pytest.approx(100 * law.variance, rel=0.06)
-    assert abs(sums.mean()) < 6 * math.sqrt(100 * law.variance / 20_000)
+    assert np.allclose(
+        distribution.weights / distribution.weights.sum(), expected / expected.sum(), atol=1e-15
+    )
+    assert np.array_equal(distribution.weights, distribution.weights[::-1])
+    draws = distribution.draw(sampler(), 100_000)
+    assert np.abs(draws).max() <= distribution.largest
+    assert draws.var() == pytest.approx(distribution.variance, rel=0.03)
+    sums = distribution.draw_sum(sampler(1), 100, 20_000)
+    assert sums.var() == pytest.approx(100 * distribution.variance, rel=0.06)
+    assert abs(sums.mean()) < 6 * math.sqrt(100 * distribution.variance / 20_000)
 
 
-def test_laws_survive_json():
-    for law in (Laplace(2.5), Bounded(9)):
-        assert distribution_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+def test_distributions_survive_json():
+    for distribution in (Laplace(2.5), Bounded(9)):
+        assert (
+            distribution_from_dict(json.loads(json.dumps(distribution.to_dict()))) == distribution
+        )
 
 
 def released(private):
@@ -421,10 +427,10 @@ def test_visits_outside_played_count_as_nothing():
 
 
 def test_bounds_for_many_users_equal_those_one_by_one():
-    for law in (Laplace(7.0), Bounded(30), FlipTail(0.4), OneStepTail(0.2, 4, 5, True)):
+    for distribution in (Laplace(7.0), Bounded(30), FlipTail(0.4), OneStepTail(0.2, 4, 5, True)):
         users = np.array([1, 2, 5, 40, 1000, 10**6, 10**8])
-        one_by_one = [law.bound({1.0: float(n)}, 1e-3) for n in users]
-        assert np.allclose(law.sum_bounds(users, 1e-3), one_by_one, rtol=1e-12)
+        one_by_one = [distribution.bound({1.0: float(n)}, 1e-3) for n in users]
+        assert np.allclose(distribution.sum_bounds(users, 1e-3), one_by_one, rtol=1e-12)
 
 
 def test_a_long_block_leaves_the_stream_where_short_ones_do():

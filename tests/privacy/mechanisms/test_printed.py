@@ -95,8 +95,8 @@ def test_paper_002_has_its_own_laplace_scale(schedule):
     """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
     options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     mechanism = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
-    law = mechanism.noise if schedule == "batch" else mechanism.noise.distribution
-    assert law == Laplace(6 * 6 / 0.5)
+    distribution = mechanism.noise if schedule == "batch" else mechanism.noise.distribution
+    assert distribution == Laplace(6 * 6 / 0.5)
     assert mechanism.guarantee.epsilon == pytest.approx(0.5)
     with pytest.warns(DiscreetWarning, match="003 and 004"):
         other = Local(0.5, mechanism="laplace", calibration="paper-003").calibrate(SHAPE)

@@ -66,7 +66,7 @@ def test_sums_of_reports_are_unbiased_and_have_the_stated_variance():
     assert np.std(estimates, axis=0) == pytest.approx(deviation, rel=0.25)
 
 
-def test_a_simulated_batch_has_the_same_law_as_its_reports():
+def test_a_simulated_batch_has_the_same_distribution_as_its_reports():
     mechanism, noise = TRUST.calibrate(SHAPE, statistics=("visits",)), sampler(2)
     visits = np.zeros(SHAPE.visits, np.int64)
     visits[:, 0, 0] = 5

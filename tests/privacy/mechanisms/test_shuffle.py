@@ -308,7 +308,7 @@ class TestJumps:
 
     TRUST = Shuffle(epsilon=10, delta=1e-6)
 
-    def test_real_messages_have_the_calibrated_law(self):
+    def test_real_messages_have_the_calibrated_distribution(self):
         users, repeats = 12, 150
         mechanism = self.TRUST.calibrate(SHAPE)
         each = mechanism.bits(users)
@@ -327,9 +327,11 @@ class TestJumps:
             assert np.array_equal(noise, np.rint(noise))
             values = np.clip(noise.astype(int), -4, 4)
             seen = np.bincount(values.ravel() + 4, minlength=9)
-            law = np.zeros(9)
-            np.add.at(law, np.clip(pmf.values, -4, 4) + 4, pmf.probabilities)
-            assert stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue > 1e-8
+            distribution = np.zeros(9)
+            np.add.at(distribution, np.clip(pmf.values, -4, 4) + 4, pmf.probabilities)
+            assert (
+                stats.chisquare(seen, distribution / distribution.sum() * seen.sum()).pvalue > 1e-8
+            )
             assert abs(np.corrcoef(noise[:, 0], noise[:, 1])[0, 1]) < 6 / math.sqrt(repeats)
 
     def test_messages_are_bits_equally_many_from_everybody(self):

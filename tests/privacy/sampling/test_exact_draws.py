@@ -1,4 +1,4 @@
-"""The integer methods of both samplers, in all their branches: exact laws, no statistics."""
+"""The integer methods of both samplers, in all branches: exact distributions, no statistics."""
 
 import itertools
 import math
@@ -40,24 +40,24 @@ class Scripted:
 
 
 def visited(run):
-    """The exact law of ``run(ones_among)`` over all fair bits."""
-    law, script = {}, []
+    """The exact distribution of ``run(ones_among)`` over all fair bits."""
+    distribution, script = {}, []
     while True:
         drawn = Scripted(script)
         value = run(drawn)
-        law[value] = law.get(value, 0) + drawn.probability
+        distribution[value] = distribution.get(value, 0) + drawn.probability
         script = drawn.taken
         while script and script[-1] == drawn.sizes[len(script) - 1]:
             script.pop()
         if not script:
-            return law
+            return distribution
         script[-1] += 1
 
 
 @pytest.mark.parametrize("trials", [0, 1, 2, 4])
 @pytest.mark.parametrize("probability", [0.0, 0.5, 0.25, 0.375, 0.8125, 1.0])
 def test_bits_have_exactly_their_probability(monkeypatch, trials, probability):
-    """Digit by digit: the law of the real code is the binomial, as a fraction."""
+    """Digit by digit: the distribution of the real code is the binomial, as a fraction."""
 
     def run(ones_among):
         monkeypatch.setattr(samplers, "_ones_among", ones_among)
@@ -187,18 +187,18 @@ def test_the_proposal_of_gaussians_covers_the_target(sigma):
 
 
 @pytest.mark.parametrize("sigma", [1.0, 2.0])
-def test_accepted_proposals_have_the_law_of_the_target(sigma):
+def test_accepted_proposals_have_the_distribution_of_the_target(sigma):
     """The density of proposals times their acceptance, integrated over each rounding cell."""
     wide = math.sqrt(sigma * sigma + sigma / 2)
-    law = {}
+    distribution = {}
     for y in range(-20, 21):
         x = np.linspace(y - 0.5, y + 0.5, 20_001)
         normal = x / wide
         accept = np.exp(-(0.25 / sigma - 0.5 * (normal**2 - (y / sigma) ** 2)))
-        law[y] = float(np.trapezoid(np.exp(-(normal**2) / 2) * accept, x))
-    total = sum(law.values())
+        distribution[y] = float(np.trapezoid(np.exp(-(normal**2) / 2) * accept, x))
+    total = sum(distribution.values())
     truth = gaussian_law(sigma)
-    for y, mass in law.items():
+    for y, mass in distribution.items():
         assert mass / total == pytest.approx(float(truth[y]), abs=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Discrete Laplace noise by digits: the tables hold the exact law, the draws follow the tables."""
+"""Discrete Laplace noise by digits: exact tables, and draws that follow them."""
 
 import math
 from decimal import Decimal, localcontext
@@ -44,7 +44,7 @@ def test_an_alias_table_of_few_values():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_weights_are_within_the_stated_distance_of_the_exact_law(scale):
+def test_weights_are_within_the_stated_distance_of_the_exact_distribution(scale):
     """Total variation of the top digit with its sign, and of each digit, below 2^-55."""
     tables = digit_weights(scale)
     with localcontext() as context:
@@ -64,29 +64,29 @@ def test_weights_are_within_the_stated_distance_of_the_exact_law(scale):
 
 
 def every(tables):
-    """The law of the digits put together, as fractions of the words."""
-    law = {}
+    """The distribution of the digits put together, as fractions of the words."""
+    distribution = {}
     weights = [behind(words) for words in tables]
     for top, mass in enumerate(weights[0]):
         if mass:
-            law[(top >> 1) ^ -(top & 1)] = Fraction(int(mass), 1 << 64)
+            distribution[(top >> 1) ^ -(top & 1)] = Fraction(int(mass), 1 << 64)
     for digit in weights[1:]:
         wider = {}
-        for value, mass in law.items():
+        for value, mass in distribution.items():
             for below in range(1024):
                 place = below if value >= 0 else 1023 - below
                 wider[value * 1024 + place] = mass * Fraction(int(digit[below]), 1 << 64)
-        law = wider
-    return law
+        distribution = wider
+    return distribution
 
 
 @pytest.mark.parametrize("scale", [2.0, 15.0])
 def test_digits_together_are_discrete_laplace(scale):
-    law = every(laplace_tables(scale))
-    assert sum(law.values()) == 1
+    distribution = every(laplace_tables(scale))
+    assert sum(distribution.values()) == 1
     for x in (-40, -3, -1, 0, 1, 2, 17):
         expected = math.tanh(0.5 / scale) * math.exp(-abs(x) / scale)
-        assert float(law[x]) == pytest.approx(expected, rel=1e-12)
+        assert float(distribution[x]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_words_become_values_as_the_tables_say():
@@ -145,7 +145,7 @@ def test_the_plain_words_are_those_of_the_published_generator():
 
 @pytest.mark.parametrize("scale", [0.4, 40.0, 1800.0])
 def test_bins_of_many_draws(scale):
-    """Chi-square against the exact law in forty bins, false alarm 1e-7; half the scale fails."""
+    """Chi-square against exact probabilities in 40 bins, false alarm 1e-7; half the scale fails."""
     draws = SimulationSampler(np.random.default_rng(7)).discrete_laplace(scale, 400_000)
     assert _fits(draws, scale)
     assert not _fits(draws, scale / 1.02)

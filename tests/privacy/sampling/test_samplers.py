@@ -255,7 +255,7 @@ def test_draws_of_one_call_are_independent_of_each_other(make, kind):
         "bits": lambda: sampler.binomial(60, 0.5, count),
     }[kind]
     drawn = np.concatenate([draw() for _ in range(3)])
-    # Ranks: the sums below have the tails of a normal law, whatever is drawn. (Of products of
+    # Ranks: the sums below have the tails of a normal, whatever is drawn. (Of products of
     # Laplace draws some in a million would be beyond the limit.)
     values = stats.rankdata(drawn)
     values -= values.mean()

@@ -1,7 +1,7 @@
 """Exact privacy of releases whose noise is thrown into cells: shuffled histograms.
 
 Noise messages are draws from a table: each falls into one of several categories (a cell, or
-blank). Everything published is ``o = d + sum over draws of R[category]``, where R belongs to the
+dummy). Everything published is ``o = d + sum over draws of R[category]``, where R belongs to the
 group of draws. `read` learns the groups and R from the real code path, one category at a time, and
 then has to predict what random draws give, on the data set and on its neighbours, however the draws
 and the messages are ordered.
@@ -78,7 +78,7 @@ class CategorySampler:
         return self.order.permutation(values).reshape(shape)
 
     def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
-        """A histogram without its first category, which is blank."""
+        """A histogram without its first category, which is dummy."""
         each = np.full(cells, probability / cells)
         return self._histogram(balls, np.r_[1 - probability, each])[1:].copy()
 

@@ -152,7 +152,7 @@ class PresetSampler:
         return self._answer(Noise("table", 1.0, int(users), table=masses.tobytes()), size)
 
     def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
-        """As prescribed; whoever wants more than the calls looks at `categories`."""
+        """Whoever wants more than the calls reads `categories`."""
         return self._answer(Noise("scatter", float(probability), trials=int(balls)), cells)
 
     def permutation(self, length: int) -> IntArray:

@@ -232,7 +232,7 @@ class OneStepEncoder(LocalEncoder[OneStepDevice]):
 
 
 class FlipEncoder(LocalEncoder[FlipDevice]):
-    """A report is one bit for every played counter, ``int64[1, m]``."""
+    """A report is one bit for every counter of the support, ``int64[1, m]``."""
 
     kind = FlipDevice
 

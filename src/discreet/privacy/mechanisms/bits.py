@@ -277,7 +277,7 @@ class BitsEncoder:
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
-        """``int64[messages, 2]``: for every played counter, one data bit and its noise bits.
+        """``int64[messages, 2]``: one data bit and noise bits per counter of the support.
 
         They are sent as separate messages; their order says nothing, since zeros follow ones. An
         episode that left the public policy is reported as zeros from there on, which moves nothing
@@ -339,8 +339,8 @@ def _sums(messages: IntArray, cells: BoolArray, expected: int) -> IntArray:
     received = np.bincount(counters, minlength=cells.size)
     if (received != np.where(cells, expected, 0)).any():
         raise InvalidInputError(
-            f"Expected {expected} messages for each played counter and none for others; messages "
-            f"are missing or foreign, or a user was counted twice. Nothing was released."
+            f"Expected {expected} messages for each counter of the support and none for others; "
+            f"messages are missing or foreign, or a user was counted twice. Nothing was released."
         )
     return np.bincount(counters[bits == 1], minlength=cells.size).astype(np.int64)
 

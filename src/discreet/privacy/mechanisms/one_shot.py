@@ -54,6 +54,6 @@ def laplace_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Lapl
 
 
 gaussian = AddedOnce(gaussian_noise, audit=_SIZES)
-"""Discrete Gaussian noise on every played counter."""
+"""Discrete Gaussian noise on every counter of the support."""
 laplace = AddedOnce(laplace_noise, audit=_SIZES)
-"""Discrete Laplace noise on every played counter: a pure epsilon."""
+"""Discrete Laplace noise on every counter of the support: a pure epsilon."""

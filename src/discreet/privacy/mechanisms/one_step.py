@@ -182,7 +182,7 @@ class OneStepBatch(ResponseBatch):
     def _estimated(
         self, sums: IntArray, groups: IntArray, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
-        """From the ones per category ``sums[R, S, 2]`` of the played rows."""
+        """From the ones per category ``sums[R, S, 2]`` of the rows of the support."""
         # Bits by chance, per category:
         false: FloatArray = self.flip * groups[np.nonzero(support)[0]].astype(np.float64)
         centres: dict[str, FloatArray | float] = {}
@@ -208,7 +208,7 @@ class OneStepBatch(ResponseBatch):
 
 
 def _rows_of_step(support: BoolArray, step: int) -> slice:
-    """Where the played rows of ``step`` are among all."""
+    """Where the rows of the support of ``step`` are among all."""
     first = int(support[:step].sum())
     return slice(first, first + int(support[step].sum()))
 
@@ -269,7 +269,7 @@ class OneStepTail(Tail):
         return total
 
 
-class OneStepStream(ResponseMechanism):
+class OneStepContinual(ResponseMechanism):
     """One step per user, estimates summed as reports come."""
 
     audit = LISTED
@@ -338,7 +338,7 @@ class OneStepStream(ResponseMechanism):
 class OneStepRelease(ResponseRelease):
     """A running stream of one-step reports."""
 
-    mechanism: OneStepStream
+    mechanism: OneStepContinual
 
     def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
         mechanism = self.mechanism

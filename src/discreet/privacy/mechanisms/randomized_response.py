@@ -289,7 +289,7 @@ def flip_of_bits(
     return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, stationary=False))
 
 
-def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseStream") -> Certified:
+def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseContinual") -> Certified:
     sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, stationary=False)
     return "randomized-response", {"flip": Fraction(mechanism.flip), "units": sensitivity.units}
 
@@ -348,7 +348,7 @@ def debias_scale(flip: float) -> float:
     return 1 / (1 - 2 * flip)
 
 
-class RandomizedResponseStream(ResponseMechanism):
+class RandomizedResponseContinual(ResponseMechanism):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
     audit = LISTED
@@ -401,7 +401,7 @@ class RandomizedResponseStream(ResponseMechanism):
 class FlipRelease(ResponseRelease):
     """A running stream of flipped bits."""
 
-    mechanism: RandomizedResponseStream
+    mechanism: RandomizedResponseContinual
 
     def _pool(self, values: IntArray) -> IntArray:
         mechanism = self.mechanism

@@ -162,7 +162,7 @@ class SplitBatch(ResponseBatch):
     def _estimated(
         self, sums: dict[str, IntArray], groups: dict[str, IntArray], steps: IntArray
     ) -> tuple[dict[str, IntArray], Debias]:
-        """From the ones in the cells of played rows, and how many reported each step."""
+        """From the ones in the cells of the support, and how many reported each step."""
         zero, one = sums["rewards"].T
         released = {"transitions": sums["transitions"], "visits": zero + one, "rewards": one - zero}
         unit = 1 / (KEEP - self.flip)

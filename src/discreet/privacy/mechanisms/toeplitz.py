@@ -520,4 +520,4 @@ def square_root(
 
 
 toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))
-"""Column-normalised square root: the least noise of all central streams here."""
+"""Column-normalised square root: the least noise of all central continual mechanisms."""

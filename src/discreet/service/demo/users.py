@@ -39,7 +39,7 @@ class World:
     """Where simulated users live.
 
     Attributes:
-        environment: its name in the roster.
+        environment: its name in the registry.
         parameters: of the environment.
         purpose: of a study in it, in words for participants.
         states: their names.

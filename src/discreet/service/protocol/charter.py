@@ -189,7 +189,7 @@ class Charter(canonical.Document):
         mean = self.intensity(users)
         return {
             "version": 1,
-            "encoder": "histogram",
+            "encoder": HistogramDevice.name,
             "states": self.states,
             "actions": self.actions,
             "horizon": self.horizon,
@@ -266,7 +266,7 @@ class Charter(canonical.Document):
         return {
             "release": {
                 "trust": "shuffle",
-                "mechanism": "histogram",
+                "mechanism": HistogramDevice.name,
                 "schedule": "batch",
                 "participations": 1,
                 "states": self.states,

@@ -49,7 +49,7 @@ COVERED = {
 """What certificates say of each mechanism: its distribution, or None."""
 
 
-def law_of(mechanism, **users):
+def noise_of(mechanism, **users):
     return claim_of(mechanism, **users).noise
 
 
@@ -67,7 +67,7 @@ def test_what_is_not_listed_is_certified_as_what_is_or_refused():
             continue
         plan = plan_of(*key, delta=0 if spec.pure else 1e-6)
         if spec.certified_as:
-            noise = law_of(plan, users=50 if spec.trust == "shuffle" else None)
+            noise = noise_of(plan, users=50 if spec.trust == "shuffle" else None)
             assert type(noise) is COVERED[spec.trust, spec.schedule, spec.certified_as]
         else:
             with pytest.raises(UnsupportedError):
@@ -75,7 +75,7 @@ def test_what_is_not_listed_is_certified_as_what_is_or_refused():
 
 
 @pytest.mark.parametrize("key", COVERED, ids="/".join)
-def test_every_mechanism_has_its_law_or_is_refused(key):
+def test_every_mechanism_has_its_distribution_or_is_refused(key):
     pure = next(m.pure for m in everything() if (m.trust, m.schedule, m.name) == key)
     plan = plan_of(*key, delta=0 if pure else 1e-6)
     users = 50 if key[0] == "shuffle" else None
@@ -94,18 +94,18 @@ def test_every_mechanism_has_its_law_or_is_refused(key):
 def test_moves_are_those_of_the_sensitivity_lemmas(statistics):
     """Two counters per step and statistic: one falls, one rises."""
     units = 2 * SHAPE.horizon * len(statistics)
-    gauss = law_of(plan_of("central", "batch", "gaussian", statistics=statistics))
-    laplace = law_of(plan_of("central", "batch", "laplace", delta=0, statistics=statistics))
+    gauss = noise_of(plan_of("central", "batch", "gaussian", statistics=statistics))
+    laplace = noise_of(plan_of("central", "batch", "laplace", delta=0, statistics=statistics))
     assert gauss.times == laplace.units == units
-    bits = law_of(plan_of("shuffle", "batch", "bits", statistics=statistics), users=20)
+    bits = noise_of(plan_of("shuffle", "batch", "bits", statistics=statistics), users=20)
     assert (bits.ups, bits.downs) == (units // 2, units // 2)
 
 
 def test_noise_is_read_to_the_last_bit():
     plan = plan_of("central", "batch", "gaussian")
-    assert law_of(plan).sigma == Fraction(plan.noise.sigma)
+    assert noise_of(plan).sigma == Fraction(plan.noise.sigma)
     halved = dataclasses.replace(plan, noise=plan.noise.scaled(0.5))
-    assert law_of(halved).sigma == Fraction(plan.noise.sigma / 2)
+    assert noise_of(halved).sigma == Fraction(plan.noise.sigma / 2)
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 5, 8, 9, 100])
@@ -113,7 +113,7 @@ def test_noise_is_read_to_the_last_bit():
 def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
     delta = 0 if "laplace" in mechanism else 1e-6
     plan = plan_of("central", "continual", mechanism, delta=delta, episodes=episodes)
-    noise = law_of(plan)
+    noise = noise_of(plan)
     levels = max(1, (episodes - 1).bit_length())
     moved = noise.units if delta == 0 else noise.times
     assert moved == levels * 2 * SHAPE.horizon * 3
@@ -121,17 +121,17 @@ def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
 
 def test_pooled_counters_pile_up():
     plan = plan_of("central", "continual", "tree-gaussian", stationary=True, episodes=5)
-    noise = law_of(plan)
+    noise = noise_of(plan)
     assert type(noise) is distributions.PiledGaussian
     assert (noise.total, noise.largest, noise.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
-    local = law_of(plan_of("local", "continual", "gaussian", stationary=True))
+    local = noise_of(plan_of("local", "continual", "gaussian", stationary=True))
     assert (local.total, local.largest, local.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 1)
 
 
 def test_bounded_noise_is_its_table():
     plan = plan_of("local", "batch", "laplace", delta=0, statistics=("visits",))
     stand_in = dataclasses.replace(plan, noise=Bounded(7))
-    noise = law_of(stand_in)
+    noise = noise_of(stand_in)
     assert type(noise) is distributions.TableNoise
     assert noise.weights == tuple(Bounded(7).weights.tolist())
     assert (noise.ups, noise.downs, noise.draws) == (3, 3, 1)
@@ -140,14 +140,14 @@ def test_bounded_noise_is_its_table():
 @pytest.mark.parametrize("users", [1, 7, 50])
 def test_shuffled_bits_are_those_of_all_users(users):
     plan = plan_of("shuffle", "batch", "bits")
-    noise, bits = law_of(plan, users=users), plan.bits(users)
+    noise, bits = noise_of(plan, users=users), plan.bits(users)
     assert noise.trials == users * bits.bits
     assert noise.probability == Fraction(bits.probability)
 
 
 def test_who_is_not_honest_adds_no_noise():
     plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(SHAPE)
-    noise = law_of(plan, users=50)
+    noise = noise_of(plan, users=50)
     assert noise.trials == 25 * plan.bits(50).bits
     assert claim_of(plan, users=50).release["honest"] == "1/2"
 
@@ -155,7 +155,7 @@ def test_who_is_not_honest_adds_no_noise():
 def test_jumps_of_ones_are_a_table():
     shape = Shape(states=2, actions=2, horizon=2)
     plan = Shuffle(epsilon=10, delta=1e-6, mechanism="bits").calibrate(shape)
-    noise = law_of(plan, users=1000)
+    noise = noise_of(plan, users=1000)
     assert type(noise) is distributions.TableNoise
     assert noise.draws == 1000
     assert noise.weights == tuple(plan.bits(1000).weights)
@@ -164,9 +164,9 @@ def test_jumps_of_ones_are_a_table():
 
 def test_flips_are_read_with_the_bits_that_change():
     plan = plan_of("local", "batch", "randomized-response", delta=0, statistics=("rewards",))
-    noise = law_of(plan)
+    noise = noise_of(plan)
     assert (noise.flip, noise.units) == (Fraction(plan.flip), 2 * SHAPE.horizon)
-    one = law_of(plan_of("local", "batch", "one-step", delta=0))
+    one = noise_of(plan_of("local", "batch", "one-step", delta=0))
     assert one.keep == Fraction(1, 2)
     assert 0 < one.flip < one.keep
 
@@ -189,7 +189,7 @@ def test_layered_counts_and_losses():
     plan = calibrate_layered(
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="bandit"
     )
-    noise = law_of(plan)
+    noise = noise_of(plan)
     assert type(noise) is distributions.LayeredGaussian
     assert (noise.counts, noise.losses, noise.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
     assert noise.loss_sigma == Fraction(plan.loss_noise.sigma)
@@ -203,12 +203,12 @@ def test_layered_losses_in_the_stream():
     plan = calibrate_layered(
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="full"
     )
-    noise = law_of(plan)
+    noise = noise_of(plan)
     assert noise.losses == 2 * 4  # four pairs on two levels
     assert noise.loss_sigma == noise.count_sigma * 1024
 
 
-def test_public_losses_are_no_part_of_the_law():
+def test_public_losses_are_no_part_of_the_distribution():
     plan = calibrate_layered(
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"),
         SIZE,
@@ -216,7 +216,7 @@ def test_public_losses_are_no_part_of_the_law():
         feedback="full",
         public_losses=True,
     )
-    assert law_of(plan) == distributions.GaussianMoves(
+    assert noise_of(plan) == distributions.GaussianMoves(
         sigma=Fraction(plan.noise.distribution.sigma), times=2 * 8
     )
 
@@ -229,7 +229,7 @@ def test_layered_noise_that_is_not_covered(mechanism, message):
     delta = 0 if "laplace" in mechanism else 1e-6
     trust = Central(epsilon=1, delta=delta, mechanism=mechanism)
     with pytest.raises(UnsupportedError, match=message):
-        law_of(calibrate_layered(trust, SIZE, 4, feedback="full"))
+        noise_of(calibrate_layered(trust, SIZE, 4, feedback="full"))
 
 
 def test_a_layered_plan_without_privacy_guarantees_nothing():
@@ -246,7 +246,7 @@ def test_noise_of_unknown_kinds_is_refused():
 
     plan = plan_of("central", "batch", "gaussian")
     with pytest.raises(UnsupportedError, match="'stranger' is not covered"):
-        law_of(dataclasses.replace(plan, noise=Stranger()))
+        noise_of(dataclasses.replace(plan, noise=Stranger()))
 
 
 def test_a_mechanism_of_your_own_is_refused_by_name():
@@ -260,7 +260,7 @@ def test_a_mechanism_of_your_own_is_refused_by_name():
     fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     spec = dataclasses.replace(plan.spec, name="mine")
     with pytest.raises(UnsupportedError, match="'mine' is not covered"):
-        law_of(Mine(**fields | {"spec": spec}))
+        noise_of(Mine(**fields | {"spec": spec}))
 
 
 @given(st.floats(min_value=1e-9, max_value=50))
@@ -310,6 +310,6 @@ def test_centred_laplace_batches_are_pure():
     plan = Central(1).calibrate(
         SHAPE, statistics=("transitions", "rewards"), last_transitions=False
     )
-    noise = law_of(plan)
+    noise = noise_of(plan)
     assert noise == distributions.LaplaceMoves(scale=Fraction(10), units=10)
     assert verify.check(certify(plan).to_dict()) == 0

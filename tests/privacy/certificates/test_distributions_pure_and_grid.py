@@ -38,7 +38,7 @@ def bound(noise, epsilon, delta=MILLION):
 # --- both tables ---------------------------------------------------------------------------------
 
 
-def test_prover_and_verifier_know_the_same_laws():
+def test_prover_and_verifier_know_the_same_distributions():
     assert set(distributions.NOISES) == set(verify.NOISES)
 
 

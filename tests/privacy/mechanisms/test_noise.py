@@ -1,4 +1,4 @@
-"""Laws of noise: moments against exact tables, bounds against real draws, JSON round trips."""
+"""Distributions of noise: moments against exact tables, bounds against real draws, JSON."""
 
 import json
 import math
@@ -29,49 +29,53 @@ LAWS = [Laplace(0.3), Laplace(7.5), Gaussian(0.4), Gaussian(6.0), Bounded(40)]
 SCALES = st.floats(0.2, 200.0)
 
 
-def table(law):
-    match law:
+def table(distribution):
+    match distribution:
         case Laplace():
-            return discrete_laplace_pmf(law.scale)
+            return discrete_laplace_pmf(distribution.scale)
         case Gaussian():
-            return discrete_gaussian_pmf(law.sigma)
-    return table_pmf(law.weights, -law.largest)
+            return discrete_gaussian_pmf(distribution.sigma)
+    return table_pmf(distribution.weights, -distribution.largest)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_the_variance_is_that_of_the_exact_table(law):
-    assert law.variance == pytest.approx(table(law).variance, rel=1e-9)
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
+def test_the_variance_is_that_of_the_exact_table(distribution):
+    assert distribution.variance == pytest.approx(table(distribution).variance, rel=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_the_moment_function_is_never_below_the_exact_one(law):
-    exact = table(law)
-    t = np.array([0.01, 0.2, 0.6]) * min(law.mgf_limit, 3 / math.sqrt(law.variance))
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
+def test_the_moment_function_is_never_below_the_exact_one(distribution):
+    exact = table(distribution)
+    t = np.array([0.01, 0.2, 0.6]) * min(
+        distribution.mgf_limit, 3 / math.sqrt(distribution.variance)
+    )
     expected = np.log(np.exp(np.outer(t, exact.values)) @ exact.probabilities)
-    assert (law.log_mgf(t) >= expected * (1 - 1e-9)).all()
-    if not isinstance(law, Gaussian):  # whose bound is sub-Gaussian, not exact
-        assert law.log_mgf(t) == pytest.approx(expected, rel=1e-6)
+    assert (distribution.log_mgf(t) >= expected * (1 - 1e-9)).all()
+    if not isinstance(distribution, Gaussian):  # whose bound is sub-Gaussian, not exact
+        assert distribution.log_mgf(t) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
 @pytest.mark.parametrize("failure", [0.2, 0.01])
-def test_bounds_fail_no_more_often_than_they_say(law, failure):
-    sums = law.draw_sum(sampler(1), 12, 20_000)
-    exceeded = (np.abs(sums) > law.bound({1.0: 12.0}, failure)).mean()
+def test_bounds_fail_no_more_often_than_they_say(distribution, failure):
+    sums = distribution.draw_sum(sampler(1), 12, 20_000)
+    exceeded = (np.abs(sums) > distribution.bound({1.0: 12.0}, failure)).mean()
     assert exceeded <= failure
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_many_bounds_at_once_are_the_bounds_one_by_one(law):
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
+def test_many_bounds_at_once_are_the_bounds_one_by_one(distribution):
     counts = np.array([1, 2, 17, 400])
-    each = [law.bound({1.0: float(n)}, 0.05) for n in counts]
-    assert law.sum_bounds(counts, 0.05) == pytest.approx(each, rel=1e-9)
+    each = [distribution.bound({1.0: float(n)}, 0.05) for n in counts]
+    assert distribution.sum_bounds(counts, 0.05) == pytest.approx(each, rel=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_bounds_grow_with_weights_and_certainty(law):
-    assert law.bound({2.0: 5.0}, 0.05) == pytest.approx(2 * law.bound({1.0: 5.0}, 0.05), rel=1e-6)
-    assert law.bound({1.0: 5.0}, 0.001) > law.bound({1.0: 5.0}, 0.1)
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
+def test_bounds_grow_with_weights_and_certainty(distribution):
+    assert distribution.bound({2.0: 5.0}, 0.05) == pytest.approx(
+        2 * distribution.bound({1.0: 5.0}, 0.05), rel=1e-6
+    )
+    assert distribution.bound({1.0: 5.0}, 0.001) > distribution.bound({1.0: 5.0}, 0.1)
 
 
 @pytest.mark.parametrize("failure", [0.0, 1.0, -0.1, math.nan])
@@ -80,12 +84,12 @@ def test_a_failure_is_a_probability(failure):
         Laplace(1.0).bound({1.0: 1.0}, failure)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_a_law_travels_as_json(law):
-    assert distribution_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+@pytest.mark.parametrize("distribution", LAWS, ids=str)
+def test_a_distribution_travels_as_json(distribution):
+    assert distribution_from_dict(json.loads(json.dumps(distribution.to_dict()))) == distribution
 
 
-def test_an_unknown_law_is_named():
+def test_an_unknown_distribution_is_named():
     with pytest.raises(
         UnknownNameError, match=r"noise distribution 'laplac'.*did you mean 'laplace'"
     ):
@@ -100,7 +104,7 @@ def test_a_scale_is_positive_and_finite(kind, bad):
 
 
 @given(SCALES, st.floats(0.1, 50.0))
-def test_a_law_scales_itself(scale, factor):
+def test_a_distribution_scales_itself(scale, factor):
     assert Laplace(scale).scaled(factor) == Laplace(scale * factor)
     assert Gaussian(scale).scaled(factor) == Gaussian(scale * factor)
 
@@ -112,10 +116,10 @@ def test_bounded_noise_has_no_scale():
 
 @pytest.mark.parametrize("terms", [3, 32, 33, 200])
 def test_sums_of_bounded_noise_stay_within_reach_and_have_its_variance(terms):
-    law = Bounded(12)
-    sums = law.draw_sum(sampler(2), terms, 4000)
-    assert np.abs(sums).max() <= terms * law.largest
-    assert sums.var() == pytest.approx(terms * law.variance, rel=0.15)
+    distribution = Bounded(12)
+    sums = distribution.draw_sum(sampler(2), terms, 4000)
+    assert np.abs(sums).max() <= terms * distribution.largest
+    assert sums.var() == pytest.approx(terms * distribution.variance, rel=0.15)
 
 
 def test_bounded_weights_are_symmetric_positive_and_sum_to_about_2_to_the_60():
