@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from benchmarks.bench_flow import flow_constraints
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.privacy.projection import flow
@@ -37,6 +36,7 @@ def violation(x, users, start):
 def quadratic_program(noisy, users, support, start, variance):
     """The same projection by Clarabel, from the constraints as written (scaled to order one)."""
     import clarabel
+    from benchmarks.bench_flow import flow_constraints
     from scipy import sparse
 
     cells = support.copy()
