@@ -9,10 +9,10 @@ import pytest
 import discreet
 from discreet import _types
 from discreet._types import Checked
+from discreet.auditing.conformance import Conformance
 from discreet.learners.check import LearnerReport
 from discreet.mdp import RiverSwim
 from discreet.mdp.check import check_mdp
-from discreet.privacy.auditing.conformance import Conformance
 from discreet.study.check import StudyReport
 from helpers.loading import loaded
 

@@ -1,4 +1,5 @@
 from discreet import adversarial as adversarial
+from discreet import auditing as auditing
 from discreet import data as data
 from discreet import device as device
 from discreet import errors as errors
@@ -7,6 +8,8 @@ from discreet import learners as learners
 from discreet import mdp as mdp
 from discreet import privacy as privacy
 from discreet import study as study
+from discreet.auditing.conformance import check_mechanism as check_mechanism
+from discreet.auditing.run import audit as audit
 from discreet.lab.results import load as load
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.learn import learn as learn
@@ -16,7 +19,6 @@ from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.tabular import TabularMDP as TabularMDP
 from discreet.offline.fit import fit as fit
-from discreet.privacy.auditing.conformance import check_mechanism as check_mechanism
 from discreet.privacy.guarantee import Guarantee as Guarantee
 from discreet.privacy.trust import Central as Central
 from discreet.privacy.trust import Local as Local

@@ -85,7 +85,7 @@ def imported() -> tuple[str, ...]:
 
 _PACKAGE = Path(__file__).parent
 _LOGIC = (
-    *("adversarial", "data", "device", "learners", "mdp", "offline", "papers", "privacy"),
+    *("adversarial", "data", "device", "learners", "mdp", "papers", "privacy"),
     *("_jit.py", "_seeds.py", "_settings.py", "_validate.py"),
 )
 """The parts of discreet that a simulated run depends on."""

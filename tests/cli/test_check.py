@@ -8,8 +8,8 @@ import pytest
 import typer
 
 import discreet as library
+from discreet.auditing.run import AuditRow
 from discreet.cli import check
-from discreet.privacy.auditing.run import AuditRow
 from discreet.study import check as study_check
 from helpers.audits import audit_row as row
 
@@ -171,7 +171,7 @@ def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch)
 def test_check_mechanism_exits_with_one_if_privacy_is_lost(discreet, monkeypatch):
     from types import SimpleNamespace
 
-    from discreet.privacy.auditing import conformance
+    from discreet.auditing import conformance
 
     monkeypatch.setattr(
         conformance,
@@ -310,7 +310,7 @@ def test_json_for_scripts(capsys):
 
 def test_a_broken_exact_guarantee_is_an_error(monkeypatch, capsys):
     row = AuditRow("central/broken", "exact", 1.0, 0.0, 2.0, 0.1, 0.0, "JDP")
-    monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: [row])
+    monkeypatch.setattr("discreet.auditing.run.audit", lambda *_, **__: [row])
     with pytest.raises(typer.Exit) as stop:
         check.audit()
     assert stop.value.exit_code == 1
@@ -325,7 +325,7 @@ def test_check_mechanism(capsys):
 
 def shown(monkeypatch, capsys, *rows):
     """What the table says of these rows, and the exit code."""
-    monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: list(rows))
+    monkeypatch.setattr("discreet.auditing.run.audit", lambda *_, **__: list(rows))
     code = 0
     try:
         check.audit()

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from discreet.errors import UnsupportedError
-from discreet.privacy.auditing import additive as adding
-from discreet.privacy.auditing import categories
-from discreet.privacy.auditing.attack import watched
-from discreet.privacy.auditing.examine import Outcomes
-from discreet.privacy.auditing.neighbours import neighbours, opposites, total
-from discreet.privacy.auditing.paths import (
+from discreet.auditing import additive as adding
+from discreet.auditing import categories
+from discreet.auditing.attack import watched
+from discreet.auditing.examine import Outcomes
+from discreet.auditing.neighbours import neighbours, opposites, total
+from discreet.auditing.paths import (
     ADD,
     BLOCK,
     RELEASE,
@@ -18,6 +17,7 @@ from discreet.privacy.auditing.paths import (
     main_path,
     stream_path,
 )
+from discreet.errors import UnsupportedError
 from discreet.privacy.mechanisms.base import BatchMechanism
 
 

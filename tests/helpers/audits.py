@@ -1,6 +1,6 @@
 """Rows of an audit, made up."""
 
-from discreet.privacy.auditing.run import AuditRow
+from discreet.auditing.run import AuditRow
 
 
 def audit_row(**changes):

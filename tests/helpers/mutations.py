@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from discreet.privacy import check_mechanism
+from discreet.auditing import check_mechanism
 from discreet.privacy.mechanisms.additive import AdditiveBatch
 from discreet.privacy.mechanisms.base import noisy_batch
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.privacy.auditing.paths import Path
+from discreet.auditing.paths import Path
 
 
 def toy(release, base=(0, 0), kind="batch", path=None, **others):

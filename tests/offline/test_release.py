@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, Shuffle, fit
+from discreet.auditing.draws import RecordingSampler
+from discreet.auditing.probes import PresetSampler
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import Shape, Trajectories
 from discreet.offline.release import Randomness, Slots, check_trust, release
-from discreet.privacy.auditing.draws import RecordingSampler
-from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 pytestmark = pytest.mark.core

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from discreet.auditing.cases import entries
+from discreet.auditing.neighbours import opposites, vector
+from discreet.auditing.probes import PresetSampler
 from discreet.errors import BudgetError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.auditing.cases import entries
-from discreet.privacy.auditing.neighbours import opposites, vector
-from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.ledger import Budget, Cost, Ledger
 
 USERS, LATE = 70_000, 4_464

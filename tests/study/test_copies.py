@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 import discreet
+from discreet.auditing.attack import epsilon_low
 from discreet.errors import StudyError
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.statistics import flatten
 from discreet.study.config import COPIES, CRASH
 from helpers.studies import advance, begin, episodes_of, names

@@ -38,11 +38,10 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -64,9 +63,6 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
 from discreet.privacy.vectors import VectorMechanism, vector_stream
-
-if TYPE_CHECKING:
-    from discreet.privacy.auditing.paths import Path
 
 Feedback = Literal["full", "bandit"]
 
@@ -163,12 +159,6 @@ class LayeredMechanism:
     public_losses: bool = False
     centred_losses: bool = False
     padded_losses: bool = False
-
-    def audit_paths(self) -> "Iterator[Path]":
-        """How it is audited (see `discreet.privacy.auditing.check_mechanism`)."""
-        from discreet.adversarial.audited import layered_path
-
-        yield layered_path(self, centred=self.centred_losses)
 
     def certified(self, users: int | None = None) -> Certified:
         """The noise of counts and losses, for a certificate to bound; the length is in it."""

@@ -11,8 +11,8 @@ from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
+    from discreet.auditing.run import AuditRow
     from discreet.mdp.check import MDPReport
-    from discreet.privacy.auditing.run import AuditRow
 
 app = typer.Typer(
     help="Conformance checks, also public functions in the library.", no_args_is_help=True
@@ -99,8 +99,8 @@ def check_mechanism(
     json: Json = False,
 ) -> None:
     """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
-    from discreet.privacy.auditing.cases import entries, find
-    from discreet.privacy.auditing.conformance import check_mechanism as check
+    from discreet.auditing.cases import entries, find
+    from discreet.auditing.conformance import check_mechanism as check
 
     if all_ == (name is not None):
         raise InvalidInputError("Expected one mechanism of `discreet list`, or --all.")
@@ -186,7 +186,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """Exact and empirical privacy of every mechanism, on every path of its real code."""
-    from discreet.privacy.auditing.run import audit as run_audit
+    from discreet.auditing.run import audit as run_audit
 
     with Progress(quiet=json) as progress:
         rows = run_audit(

@@ -1,4 +1,4 @@
-"""Privacy: guarantees, trust models, mechanisms, accounting, certificates, audit, projection."""
+"""Privacy: guarantees, trust models, mechanisms, accounting, certificates, projection."""
 
 from discreet._lazy import attach as _attach
 

@@ -1,11 +1,6 @@
 from discreet.privacy import accounting as accounting
-from discreet.privacy import auditing as auditing
 from discreet.privacy import certificates as certificates
 from discreet.privacy import sensitivity as sensitivity
-from discreet.privacy.auditing.conformance import Conformance as Conformance
-from discreet.privacy.auditing.conformance import check_mechanism as check_mechanism
-from discreet.privacy.auditing.run import AuditRow as AuditRow
-from discreet.privacy.auditing.run import audit as audit
 from discreet.privacy.certificates.document import Certificate as Certificate
 from discreet.privacy.certificates.document import CertificateError as CertificateError
 from discreet.privacy.certificates.document import certify as certify

@@ -188,7 +188,7 @@ def test_extremes_are_all_ones_and_all_zeros():
 @pytest.mark.parametrize("weights", [(), (1, 6, 1)])
 @pytest.mark.parametrize("users", [1, 4])
 def test_noise_is_drawn_from_what_was_calibrated(weights, users):
-    from discreet.privacy.auditing.probes import Noise, PresetSampler
+    from discreet.auditing.probes import Noise, PresetSampler
 
     sampler = PresetSampler.still()
     NoiseBits(2, 0.25, weights).draw(sampler, users, 3)

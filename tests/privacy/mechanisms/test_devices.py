@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import discreet.device
+from discreet.auditing.probes import PresetSampler
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Local, SimulationSampler
-from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms._devices import (
     FlipEncoder,
     HistogramEncoder,

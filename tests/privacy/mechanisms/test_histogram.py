@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from discreet import Shuffle
+from discreet.auditing.probes import PresetSampler
 from discreet.device import load
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.shuffle_curves import groups_delta
-from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.mechanisms.registry import load_encoder

@@ -6,12 +6,12 @@ Whoever draws twice may choose, and a choice that knows the data is no noise.
 import numpy as np
 import pytest
 
+from discreet.auditing.cases import entries
+from discreet.auditing.draws import RecordingSampler
+from discreet.auditing.paths import short_paths
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central
-from discreet.privacy.auditing.cases import entries
-from discreet.privacy.auditing.draws import RecordingSampler
-from discreet.privacy.auditing.paths import short_paths
 
 pytest.importorskip("opendp")
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from discreet import Central, NoPrivacy, Shuffle
+from discreet.auditing.conformance import check_mechanism
+from discreet.auditing.run import audit
 from discreet.errors import (
     CalibrationError,
     InvalidInputError,
@@ -16,8 +18,6 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.lattice import discrete_gaussian_delta
 from discreet.privacy.accounting.routes import cross_check
-from discreet.privacy.auditing.conformance import check_mechanism
-from discreet.privacy.auditing.run import audit
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.sampling import sampler
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.auditing import audit, check_mechanism
 from discreet.mdp.shape import Shape
-from discreet.privacy import audit, check_mechanism
 from discreet.privacy.accounting.closed_forms import laplace_scale
 from discreet.privacy.mechanisms import registry
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce
@@ -132,9 +132,7 @@ EXEMPT = ("privacy/mechanisms/", "papers/", "device/", "privacy/certificates/ver
 OF_ALL = {"base", "registry", "additive", "noise"}
 """Modules of `mechanisms` that belong to no single one."""
 NAMES = {spec.name for spec in registry.everything()} - {"none"}
-DISTRIBUTIONS = {"privacy/auditing/additive.py", "privacy/auditing/draws.py"} | {
-    "privacy/auditing/probes.py"
-}
+DISTRIBUTIONS = {"auditing/additive.py", "auditing/draws.py"} | {"auditing/probes.py"}
 """Files that compare names of noise distributions, which some mechanisms share."""
 
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import FloatArray
+from discreet.auditing.attack import epsilon_low
+from discreet.auditing.cases import entries
+from discreet.auditing.examine import TOLERANCE, examine
+from discreet.auditing.neighbours import Episode, everything, opposites, total
+from discreet.auditing.paths import RELEASE, batch_path
+from discreet.auditing.run import AuditRow, audit
 from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
-from discreet.privacy.auditing.attack import epsilon_low
-from discreet.privacy.auditing.cases import entries
-from discreet.privacy.auditing.examine import TOLERANCE, examine
-from discreet.privacy.auditing.neighbours import Episode, everything, opposites, total
-from discreet.privacy.auditing.paths import RELEASE, batch_path
-from discreet.privacy.auditing.run import AuditRow, audit
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
