@@ -12,7 +12,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from helpers import toys
 from helpers.auditing import samples, target_path
-from helpers.curves import binomial_law
+from helpers.curves import exact_binomial
 from helpers.properties import given, st
 from helpers.sampling import sampler
 
@@ -37,7 +37,7 @@ def test_bounds_fail_no_more_often_than_allowed(total, level):
     """Exactly: the probability of all counts whose bound is above the true epsilon."""
     for p, q in ((0.5, 0.25), (0.75, 0.75), (0.9, 0.1)):
         truth = math.log(p / q)
-        law_p, law_q = binomial_law(total, p), binomial_law(total, q)
+        law_p, law_q = exact_binomial(total, p), exact_binomial(total, q)
         wrong = Fraction(0)
         for hits, one in law_p.items():
             for misses, other in law_q.items():
@@ -59,12 +59,13 @@ def test_bounds_are_the_tails_of_binomials(hits, misses):
     def low():
         """The p at which so many hits or more have probability ``tail``."""
         return bisect(
-            lambda p: sum(float(binomial_law(total, p)[k]) for k in range(hits, total + 1))
+            lambda p: sum(float(exact_binomial(total, p)[k]) for k in range(hits, total + 1))
         )
 
     def high():
         return bisect(
-            lambda q: 1 - sum(float(binomial_law(total, q)[k]) for k in range(misses + 1)), 1 - tail
+            lambda q: 1 - sum(float(exact_binomial(total, q)[k]) for k in range(misses + 1)),
+            1 - tail,
         )
 
     def bisect(rising, goal=tail):

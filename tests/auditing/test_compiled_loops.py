@@ -11,7 +11,7 @@ from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy import SimulationSampler
 from discreet.privacy.simulation.kernels import NextPolicy, run_block
-from discreet.privacy.simulation.users import SimulatedStream, play_episode
+from discreet.privacy.simulation.users import SimulatedUsers, play_episode
 from helpers.compiled import scratch_of
 
 MDP = RiverSwim(states=2, horizon=3, relabel=1)
@@ -33,7 +33,7 @@ def keep(row, transitions, visits, rewards, memory, model, values, actions, prob
 
 def compiled(plan):
     """What is public after all users of a plan in the compiled loop."""
-    stream, shape = SimulatedStream(MDP, plan, RunSeeds(4)), MDP.shape
+    stream, shape = SimulatedUsers(MDP, plan, RunSeeds(4)), MDP.shape
     scratch = scratch_of(plan, shape)
     policy = NextPolicy(
         ACTIONS.copy(), np.full(shape.visits, 0.5), np.full((3, 2), -1), np.array([np.nan])

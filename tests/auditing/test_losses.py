@@ -14,7 +14,7 @@ from discreet.auditing.losses import (
     gaussian_epsilon,
 )
 from discreet.errors import InvalidInputError
-from helpers.curves import binomial_law, gaussian_law, growth_of, moved, stick, table_law
+from helpers.curves import exact_binomial, exact_gaussian, exact_table, growth_of, moved, stick
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.core
@@ -53,7 +53,7 @@ def test_laplace(scale, shift):
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
 def test_gaussian(sigma, shift):
     pair = losses.gaussian(sigma, shift)
-    agrees(pair, gaussian_law(sigma, digits=30), shift, both=False)
+    agrees(pair, exact_gaussian(sigma, digits=30), shift, both=False)
     assert pair.worst == math.inf  # no pure epsilon, though the listed losses are finite
     assert pair.masses.sum() == pytest.approx(1, rel=1e-12)
 
@@ -62,7 +62,7 @@ def test_gaussian(sigma, shift):
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (8, 0.5), (12, 0.125), (5, 0.75)])
 def test_binomial(trials, probability, shift):
     pair = losses.binomial(trials, probability, shift)
-    noise = binomial_law(trials, probability)
+    noise = exact_binomial(trials, probability)
     if abs(shift) > trials:
         assert (pair.losses.size, pair.unseen) == (0, pytest.approx(1))
         return
@@ -81,7 +81,7 @@ def test_far_tails_of_a_long_binomial_count_as_unseen():
 
 @given(WEIGHTS, st.sampled_from([-2, -1, 1, 2]))
 def test_a_table(weights, shift):
-    noise = {x: p for x, p in table_law(weights).items() if p}
+    noise = {x: p for x, p in exact_table(weights).items() if p}
     if abs(shift) >= len(weights):
         return
     pair = losses.table(np.array(weights) / sum(weights), shift)

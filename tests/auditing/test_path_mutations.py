@@ -35,7 +35,7 @@ from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import Debias, flatten
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 from helpers.mutations import LouderWithData, as_type, said
 
 SMALL = Shape(states=1, actions=2, horizon=2)
@@ -343,7 +343,7 @@ def test_layered_losses_without_noise(feedback):
 def test_a_vector_release_of_half_the_reach():
     trust = Central(1, mechanism="tree-laplace")
     plan, half = (
-        vector_stream(trust, {"losses": 4}, Sensitivity(units=units), episodes=4)
+        calibrate_vectors(trust, {"losses": 4}, Sensitivity(units=units), episodes=4)
         for units in (4, 2)
     )
     assert check_mechanism(plan).ok

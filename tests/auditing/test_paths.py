@@ -43,7 +43,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 from helpers import toys
 from helpers.auditing import batch_of
 
@@ -456,7 +456,7 @@ TRUST = Central(1, mechanism="tree-laplace")
 
 
 def vectors_of(units, pile=1, cells=4, episodes=3):
-    return vector_stream(
+    return calibrate_vectors(
         TRUST, {"losses": cells}, Sensitivity(units=units, pile=pile), episodes=episodes
     )
 

@@ -16,7 +16,7 @@ from discreet.auditing.probes import (
 )
 from discreet.errors import UnsupportedError
 from discreet.privacy import SimulationSampler
-from helpers.curves import binomial_law, distribution_of_sum, gaussian_law, table_law
+from helpers.curves import distribution_of_sum, exact_binomial, exact_gaussian, exact_table
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.core
@@ -29,15 +29,15 @@ def bytes_of(weights):
 
 
 NOISES = {
-    "binomial": (Noise("binomial", 0.25, trials=6), binomial_law(6, 0.25)),
-    "table": (Noise("table", 1.0, table=bytes_of(TABLE)), table_law(TABLE.tolist())),
+    "binomial": (Noise("binomial", 0.25, trials=6), exact_binomial(6, 0.25)),
+    "table": (Noise("table", 1.0, table=bytes_of(TABLE)), exact_table(TABLE.tolist())),
     "three tables": (
         Noise("table", 1.0, 3, table=bytes_of(TABLE)),
-        distribution_of_sum(table_law([1, 4, 3]), 3),
+        distribution_of_sum(exact_table([1, 4, 3]), 3),
     ),
-    "small gaussian": (Noise("gaussian", 0.7), gaussian_law(0.7)),
-    "gaussian": (Noise("gaussian", 3.9), gaussian_law(3.9)),
-    "large gaussian": (Noise("gaussian", 5.0), gaussian_law(5)),
+    "small gaussian": (Noise("gaussian", 0.7), exact_gaussian(0.7)),
+    "gaussian": (Noise("gaussian", 3.9), exact_gaussian(3.9)),
+    "large gaussian": (Noise("gaussian", 5.0), exact_gaussian(5)),
 }
 
 
@@ -94,11 +94,11 @@ def test_sums_of_unbounded_draws_have_no_exact_pair():
 def test_the_pair_of_a_distribution_hides_that_shift(shift):
     assert Noise("laplace", 2.0).pair(shift).worst == pytest.approx(abs(shift) / 2)
     pair = Noise("binomial", 0.25, trials=6).pair(shift)
-    noise = binomial_law(6, 0.25)
+    noise = exact_binomial(6, 0.25)
     unseen = float(sum(p for x, p in noise.items() if x - shift not in noise))
     assert pair.unseen == pytest.approx(unseen)
     table = Noise("table", 1.0, 2, table=bytes_of(TABLE)).pair(shift)
-    twice = distribution_of_sum(table_law(TABLE.tolist()), 2)
+    twice = distribution_of_sum(exact_table(TABLE.tolist()), 2)
     assert table.unseen == pytest.approx(
         float(sum(p for x, p in twice.items() if x - shift not in twice))
     )
@@ -107,7 +107,7 @@ def test_the_pair_of_a_distribution_hides_that_shift(shift):
 @given(WEIGHTS, st.integers(1, 6))
 def test_the_distribution_of_many_draws_from_a_table(weights, times):
     found = _copies(np.array(weights) / sum(weights), times)
-    truth = {x: float(p) for x, p in distribution_of_sum(table_law(weights), times).items()}
+    truth = {x: float(p) for x, p in distribution_of_sum(exact_table(weights), times).items()}
     low = min(truth)
     assert [round(m, 12) for m in found] == [
         round(truth.get(low + i, 0.0), 12) for i in range(found.size)
@@ -197,7 +197,7 @@ def test_only_the_draws_of_a_window_are_visited():
 
 def test_bits_per_unit_of_data_are_enumerated_one_by_one():
     seen = outcomes(lambda s: bytes(s.binomial(np.array([1, 2]), 0.25, 2).tolist()))
-    one, two = binomial_law(1, 0.25), binomial_law(2, 0.25)
+    one, two = exact_binomial(1, 0.25), exact_binomial(2, 0.25)
     expected = {bytes([x, y]): float(one[x] * two[y]) for x, y in itertools.product(one, two)}
     assert seen == pytest.approx(expected)
 
@@ -206,7 +206,9 @@ def test_bits_per_unit_of_data_are_enumerated_one_by_one():
 def test_sums_from_a_table_are_enumerated_at_once(weights, users):
     seen = outcomes(lambda s: bytes(s.table_sum(np.array(weights), users, 1).tolist()))
     truth = {
-        bytes([x]): float(p) for x, p in distribution_of_sum(table_law(weights), users).items() if p
+        bytes([x]): float(p)
+        for x, p in distribution_of_sum(exact_table(weights), users).items()
+        if p
     }
     assert seen == pytest.approx(truth)
 

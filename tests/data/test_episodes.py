@@ -24,7 +24,7 @@ from discreet.data.episodes import (
     read_rows,
 )
 from discreet.data.layout import Layout
-from discreet.data.readers import CsvSource, FrameSource
+from discreet.data.sources import CsvSource, FrameSource
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy, Trajectories
 from helpers.tables import HEADER, NAMES, VISITS, changed, frame, logs, read, same, text

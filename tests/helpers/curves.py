@@ -10,18 +10,18 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 
-def binomial_law(trials, probability):
+def exact_binomial(trials, probability):
     """{value: probability}, exactly."""
     p = Fraction(probability)
     return {x: math.comb(trials, x) * p**x * (1 - p) ** (trials - x) for x in range(trials + 1)}
 
 
-def table_law(weights):
+def exact_table(weights):
     """{value: probability} of a table of integer weights, exactly."""
     return {x: Fraction(w, sum(weights)) for x, w in enumerate(weights) if w}
 
 
-def gaussian_law(sigma, reach=None, digits=60):
+def exact_gaussian(sigma, reach=None, digits=60):
     """{value: probability} of a discrete Gaussian, to ``digits`` digits, as fractions."""
     reach = math.ceil(18 * float(sigma)) + 2 if reach is None else reach
     with localcontext() as context:

@@ -56,10 +56,13 @@ def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
 
 def test_a_second_look_lowers_the_doubt_by_its_precision():
     # 3 states, 2 of 3 parts free: outflow and inflow have the variance 3 each, the look 2.
-    plain, measured_twice = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
+    plain, measured_twice = (
+        visit_noise_factors(3, 4, 1),
+        visit_noise_factors(3, 4, 1, visits_ratio=0.5),
+    )
     assert measured_twice[0] == plain[0] == 0
     assert measured_twice[2] == pytest.approx((2 / 3) / (1 / 3 + 1 / 3 + 1 / 2))
-    alone = visit_noise_factors(3, 1, 3, look=0.5, last_transitions=True)
+    alone = visit_noise_factors(3, 1, 3, visits_ratio=0.5, last_transitions=True)
     assert alone.tolist() == pytest.approx([(2 / 3) / (1 / 3 + 1 / 2)])
 
 
@@ -73,9 +76,11 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
 
     central = discreet.Central(1, 1e-6)
     both = ("transitions", "rewards")
-    assert factors(central, statistics=both) == visit_noise_factors(4, 6, 1, look=0.5).tolist()
+    assert (
+        factors(central, statistics=both) == visit_noise_factors(4, 6, 1, visits_ratio=0.5).tolist()
+    )
     short = factors(central, statistics=both, last_transitions=False)
-    assert short == visit_noise_factors(4, 6, 1, last_transitions=False, look=0.5).tolist()
+    assert short == visit_noise_factors(4, 6, 1, last_transitions=False, visits_ratio=0.5).tolist()
     assert factors(central, statistics=("transitions",)) == visit_noise_factors(4, 6, 1).tolist()
     measured_twice = factors(central, statistics=(*both, "visits"))
     assert measured_twice[2] < factors(central, statistics=both)[2]

@@ -340,7 +340,7 @@ def test_objects_give_a_learner_away(text):
         "def cheat(draw):\n    return draw.__closure__[0].cell_contents",
         "def cheat(users):\n    return object.__getattribute__(users, 'ra' + 'w')",
         "from discreet.privacy.mechanisms.base import noisy_batch",
-        "from discreet.privacy.vectors import vector_stream",
+        "from discreet.privacy.vectors import calibrate_vectors",
         "import gc",
         "import os",
         "import scipy",

@@ -9,7 +9,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local
-from discreet.privacy.vectors import round_to_bits, vector_stream
+from discreet.privacy.vectors import calibrate_vectors, round_to_bits
 from helpers.sampling import sampler
 
 SIZES = {"counts": 3, "losses": 8}
@@ -27,7 +27,9 @@ SIZES = {"counts": 3, "losses": 8}
     ],
 )
 def test_add_is_totals_plus_noise(trust):
-    mechanism = vector_stream(trust, SIZES, Sensitivity(units=22, pile=2, horizon=2), episodes=6)
+    mechanism = calibrate_vectors(
+        trust, SIZES, Sensitivity(units=22, pile=2, horizon=2), episodes=6
+    )
     noise = mechanism.open(sampler()).noise_block(6)
     release = mechanism.open(sampler())
     for k in range(6):
@@ -39,10 +41,12 @@ def test_add_is_totals_plus_noise(trust):
 
 
 def test_noise_follows_the_reach():
-    dense = vector_stream(Central(2), SIZES, Sensitivity(units=24), episodes=8)
+    dense = calibrate_vectors(Central(2), SIZES, Sensitivity(units=24), episodes=8)
     assert dense.noise.distribution.scale == 24 * 3 / 2
     gauss = [
-        vector_stream(Local(1, 1e-6, mechanism="gaussian"), SIZES, Sensitivity(units=u), episodes=8)
+        calibrate_vectors(
+            Local(1, 1e-6, mechanism="gaussian"), SIZES, Sensitivity(units=u), episodes=8
+        )
         for u in (12, 48)
     ]
     ratio = gauss[1].noise.distribution.sigma / gauss[0].noise.distribution.sigma
@@ -51,8 +55,8 @@ def test_noise_follows_the_reach():
 
 def test_refusals():
     with pytest.raises(UnsupportedError, match="laplace"):
-        vector_stream(Local(1, mechanism="one-step"), SIZES, Sensitivity(units=4), episodes=3)
-    release = vector_stream(Central(1), SIZES, Sensitivity(units=4), episodes=3).open(sampler())
+        calibrate_vectors(Local(1, mechanism="one-step"), SIZES, Sensitivity(units=4), episodes=3)
+    release = calibrate_vectors(Central(1), SIZES, Sensitivity(units=4), episodes=3).open(sampler())
     with pytest.raises(InvalidInputError, match="counts"):
         release.add({"losses": np.ones(8, np.int64)})
     with pytest.raises(InvalidInputError, match="round_to_bits"):
@@ -68,7 +72,7 @@ def test_rounding_is_unbiased():
 
 
 def test_a_user_who_reaches_further_than_the_plan_is_refused():
-    mechanism = vector_stream(Central(1), {"x": 6}, Sensitivity(units=4), episodes=3)
+    mechanism = calibrate_vectors(Central(1), {"x": 6}, Sensitivity(units=4), episodes=3)
     release = mechanism.open(SimulationSampler(np.random.default_rng(0)))
     with pytest.raises(InvalidInputError, match="half of the mechanism's sensitivity"):
         release.add({"x": np.array([1, 1, 1, 0, 0, 0])})

@@ -62,7 +62,7 @@ from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
-from discreet.privacy.vectors import VectorMechanism, vector_stream
+from discreet.privacy.vectors import VectorMechanism, calibrate_vectors
 
 Feedback = Literal["full", "bandit"]
 
@@ -411,4 +411,4 @@ def _printed(
 def _vectors(trust: PrivateTrust, size: LayeredSize, units: int, episodes: int) -> VectorMechanism:
     sensitivity = Sensitivity(units=units, horizon=size.horizon)
     cells = {"counts": size.triples + size.pairs}
-    return vector_stream(trust, cells, sensitivity, episodes=episodes)
+    return calibrate_vectors(trust, cells, sensitivity, episodes=episodes)

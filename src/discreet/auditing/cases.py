@@ -34,7 +34,7 @@ from discreet.privacy.mechanisms.base import USUAL_SIZES, AuditSizes, BatchMecha
 from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Sensitivity
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 
 _TRUST: dict[str, type[PrivateTrust]] = {"central": Central, "local": Local, "shuffle": Shuffle}
 _BATCH = Shape(states=2, actions=2, horizon=6)
@@ -270,7 +270,7 @@ def vector_cases(entry: Entry) -> Iterator[Case]:
     dense, piled = Sensitivity(units=4), Sensitivity(units=4, pile=2)
     for sensitivity in (dense, piled) if entry.trust == "central" else (dense,):
         sizes = {"losses": 4}
-        mechanism = vector_stream(entry.model, sizes, sensitivity, episodes=_VECTOR_EPISODES)
+        mechanism = calibrate_vectors(entry.model, sizes, sensitivity, episodes=_VECTOR_EPISODES)
         for path in vector_paths(mechanism):
             yield Case.of(entry, mechanism.guarantee.notion, path)
 

@@ -1,6 +1,6 @@
 """Rows of a table become episodes: `read_csv`, `read_parquet`, `read_frame`.
 
-A *source* (`readers`) hands over columns as plain lists, part by part; `episodes` turns them into
+A *source* (`sources`) hands over columns as plain lists, part by part; `episodes` turns them into
 numbers by the public names of a `Vocabulary` and puts the rows of each user in order. What does not
 fit is refused with its row, column and value. These messages show raw data: they are for the
 operator whom a central study trusts with it, and belong in no log that others read.

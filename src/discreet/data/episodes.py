@@ -17,7 +17,7 @@ from discreet._spelling import RefusedNameError, person, quoted, spelled, warn_o
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.data.discretizer import Cuts
 from discreet.data.layout import Layout, Padding
-from discreet.data.readers import Part, Source, check_columns, refusal
+from discreet.data.sources import Part, Source, check_columns, refusal
 from discreet.data.vocabulary import key, nearest
 from discreet.errors import InvalidInputError
 from discreet.mdp.trajectories import Trajectories

@@ -11,7 +11,7 @@ from discreet._types import JsonObject, Plain
 from discreet.data.discretizer import Discretizer
 from discreet.data.episodes import read_episodes
 from discreet.data.layout import Layout, Options, Padding
-from discreet.data.readers import (
+from discreet.data.sources import (
     FrameSource,
     check_delimiter,
     check_encoding,

@@ -26,7 +26,7 @@ from discreet.mdp.environments.synthetic import GridWorld, RandomMDP, RiverSwim
 from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.simulation.users import SimulatedStream, no_counts
+from discreet.privacy.simulation.users import SimulatedUsers, no_counts
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
 
@@ -197,7 +197,7 @@ def _play(
     if spec.schedule != "batch":
         continual_learner = make_learner(continual_kind(spec), mdp, trust, 20, luck, settings)
         mechanism, played = continual_learner.mechanism, _Played(continual_learner, [], [])
-        stream, counts = SimulatedStream(mdp, mechanism, seeds), no_counts(mechanism)
+        stream, counts = SimulatedUsers(mdp, mechanism, seeds), no_counts(mechanism)
         for user in range(mechanism.episodes):
             policy = continual_learner.next_policy(counts)
             played.asked.append((1, policy.key))

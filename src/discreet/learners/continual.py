@@ -26,7 +26,7 @@ from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.simulation.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
-from discreet.privacy.simulation.users import SimulatedStream, no_counts
+from discreet.privacy.simulation.users import SimulatedUsers, no_counts
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Calibration, Local, TrustModel
 
@@ -114,12 +114,12 @@ class CompiledRun:
 
     Blocks go round here and not in `privacy.simulation`, which knows no learner: coefficients,
     memory, planner and regret are the learner's. Users, raw counts and noise pass from
-    `SimulatedStream` to `run_block`, both of privacy, unopened; planners get public counters alone.
+    `SimulatedUsers` to `run_block`, both of privacy, unopened; planners get public counters alone.
     """
 
     def __init__(self, mdp: TabularMDP, learner: ContinualLearner, seeds: RunSeeds) -> None:
         self.learner = learner
-        self.stream = SimulatedStream(mdp, learner.mechanism, seeds)
+        self.stream = SimulatedUsers(mdp, learner.mechanism, seeds)
         self._optimum = RegretMeter(mdp).optimal.value
         self._actions = np.zeros(mdp.shape.visits[:2], np.int64)
         self._probabilities = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
@@ -172,7 +172,7 @@ def walk(
     learner: ContinualLearner, mdp: TabularMDP, seeds: RunSeeds
 ) -> Iterator[tuple[Policy, float]]:
     """Plan, play, release; yields each policy and its regret."""
-    stream, meter = SimulatedStream(mdp, learner.mechanism, seeds), RegretMeter(mdp)
+    stream, meter = SimulatedUsers(mdp, learner.mechanism, seeds), RegretMeter(mdp)
     counts = no_counts(learner.mechanism)
     for _ in range(learner.mechanism.episodes):
         policy = learner.next_policy(counts)

@@ -218,7 +218,12 @@ def next_value(
 
 
 def visit_noise_factors(
-    states: int, horizon: int, starts: int, *, last_transitions: bool = True, look: float = 0.0
+    states: int,
+    horizon: int,
+    starts: int,
+    *,
+    last_transitions: bool = True,
+    visits_ratio: float = 0.0,
 ) -> FloatArray:
     """Variance of a state's visits at each step, after flow consistency, per counter's variance.
 
@@ -235,7 +240,7 @@ def visit_noise_factors(
         horizon: H.
         starts: the states an episode can begin in.
         last_transitions: whether the transitions of the last step are released.
-        look: variance of a transition counter over that of visits that are released besides.
+        visits_ratio: variance of a transition counter over that of visits released besides.
     """
     inside = 1 - 1 / states
     factors = np.full(horizon, inside * states / 2)
@@ -243,10 +248,12 @@ def visit_noise_factors(
     factors[1:2] = inside / (1 / starts + 1 / states)
     if not last_transitions:
         factors[-1] = inside * (starts if horizon == 2 else states)
-    if look:
+    if visits_ratio:
         free = np.full(horizon, inside)
         free[0] = 1 - 1 / starts
-        factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
+        factors = np.where(
+            free > 0, factors * free / np.maximum(free + factors * visits_ratio, 1e-300), 0
+        )
     return factors
 
 
@@ -258,7 +265,7 @@ def mechanism_factors(shape: Shape, start: BoolArray, mechanism: BatchMechanism)
         shape.horizon,
         int(start.sum()),
         last_transitions=mechanism.last_transitions,
-        look=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
+        visits_ratio=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
     )
 
 

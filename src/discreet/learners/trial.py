@@ -205,7 +205,7 @@ class Trial(FlowLearner[TrialSettings]):
             shape.horizon,
             int(start.sum()),
             last_transitions=counts.last_transitions,
-            look=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
+            visits_ratio=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
         )
         spread = noise["transitions"] * factors[rows[0]] + per_visit * seen / 2
         if counts.row_visits is None and not counts.last_transitions:

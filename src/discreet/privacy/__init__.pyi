@@ -33,5 +33,5 @@ from discreet.privacy.trust import Shuffle as Shuffle
 from discreet.privacy.trust import TrustModel as TrustModel
 from discreet.privacy.trust import make_trust as make_trust
 from discreet.privacy.vectors import VectorMechanism as VectorMechanism
+from discreet.privacy.vectors import calibrate_vectors as calibrate_vectors
 from discreet.privacy.vectors import round_to_bits as round_to_bits
-from discreet.privacy.vectors import vector_stream as vector_stream

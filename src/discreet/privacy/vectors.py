@@ -3,7 +3,7 @@
 A loss vector, for instance: in full information every user hands over a loss for all X·A pairs, so
 that replacing the user can move X·A counters by one unit each (L1 = X·A, L2 = sqrt(X·A)); with
 bandit feedback only the H visited pairs (L1 = 2H). Say how far one user reaches, and every additive
-stream mechanism (trees, Toeplitz, local noise) serves, with its own proof.
+continual mechanism (trees, Toeplitz, local noise) serves, with its own proof.
 
 Values are integers in the unit of the sensitivity; numbers in [0, 1] are rounded to bits first
 (`round_to_bits`), which is unbiased and keeps the guarantee by convexity.
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorMechanism:
-    """A calibrated stream of named vectors.
+    """A calibrated continual release of named vectors.
 
     Attributes:
         sizes: name -> length of its vector.
-        episodes: length of the stream.
+        episodes: how many users there will be.
         name: of the mechanism.
         noise: noise over time on one counter.
         guarantee: one guarantee for all vectors together.
@@ -62,12 +62,12 @@ class VectorMechanism:
         return parts
 
     def open(self, sampler: Sampler) -> "VectorRelease":
-        """Start a stream; it is used once."""
+        """Start a run; it is used once."""
         return VectorRelease(self, sampler)
 
 
 class VectorRelease:
-    """One running stream of named vectors."""
+    """One running release of named vectors."""
 
     def __init__(self, mechanism: VectorMechanism, sampler: Sampler) -> None:
         self.mechanism = mechanism
@@ -109,19 +109,19 @@ def _check_moves(user: IntArray, sensitivity: Sensitivity) -> None:
         )
 
 
-def vector_stream(
+def calibrate_vectors(
     trust: "PrivateTrust", sizes: Mapping[str, int], sensitivity: Sensitivity, *, episodes: int
 ) -> VectorMechanism:
     """Noise for vectors of which one user moves at most ``sensitivity``.
 
     Args:
-        trust: central or local, with a stream mechanism that adds noise.
+        trust: central or local, with a continual mechanism that adds noise.
         sizes: name -> length of its vector.
         sensitivity: how far replacing one user moves all vectors together.
-        episodes: length of the stream.
+        episodes: how many users there will be.
 
     >>> from discreet.privacy.trust import Central
-    >>> vectors = vector_stream(Central(1), {"losses": 48}, Sensitivity(units=48), episodes=1)
+    >>> vectors = calibrate_vectors(Central(1), {"losses": 48}, Sensitivity(units=48), episodes=1)
     >>> vectors.noise.distribution.scale
     48.0
     """

@@ -246,7 +246,7 @@ def test_what_was_counted_outside_the_declared_starts_is_no_evidence(trust):
 def test_the_first_batch_shows_one_reward_above_its_noise():
     learner = learner_of(river(0), mixing=False)
     noise = learner.mechanism.noise_variance(1000)
-    factors = visit_noise_factors(4, 6, 1, last_transitions=False, look=0.5)
+    factors = visit_noise_factors(4, 6, 1, last_transitions=False, visits_ratio=0.5)
     needed = 2 * math.sqrt(noise["rewards"] + noise["transitions"] * factors.max() / 4)
     assert needed <= learner.ask().users <= needed + 2
 

@@ -25,7 +25,7 @@ from discreet.privacy.accounting.search import (
     spread_bits,
     weights_variance,
 )
-from helpers.curves import binomial_law, dearest, distribution_of_sum, table_law
+from helpers.curves import dearest, distribution_of_sum, exact_binomial, exact_table
 from helpers.properties import given, st
 
 GOLDEN = [  # horizon, epsilon, std of exact shuffle noise, its bits, std of the central Gaussian
@@ -167,7 +167,7 @@ def test_noise_is_spread_evenly(trials, users):
 @pytest.mark.parametrize("each", [NoiseBits(3, 0.25), NoiseBits(2, 0.5, (1, 6, 1))])
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_the_noise_of_a_batch_is_that_of_its_users(each, users):
-    one = table_law(each.weights) if each.weights else binomial_law(each.bits, each.probability)
+    one = exact_table(each.weights) if each.weights else exact_binomial(each.bits, each.probability)
     truth = distribution_of_sum(one, users)
     noise = each.pmf(users)
     first = noise.first if not each.weights else noise.first + users * each.bits // 2
@@ -210,8 +210,8 @@ def test_the_least_bits_against_all_outputs(ups, downs, epsilon, delta):
     trials = binomial_trials(ups, downs, epsilon, delta)
     shifts = [1] * ups + [-1] * downs
     half = Fraction(1, 2)
-    assert dearest(binomial_law(trials, half), shifts, epsilon) <= Fraction(delta)
-    assert dearest(binomial_law(trials - 1, half), shifts, epsilon) > Fraction(delta) * Fraction(
+    assert dearest(exact_binomial(trials, half), shifts, epsilon) <= Fraction(delta)
+    assert dearest(exact_binomial(trials - 1, half), shifts, epsilon) > Fraction(delta) * Fraction(
         999, 1000
     )
 
@@ -221,7 +221,7 @@ def test_the_bits_of_few_users_against_all_outputs(users):
     """Small enough to list everything: what users add together keeps the promise."""
     epsilon, delta = 3.0, 0.05
     each = noise_bits(users, 1, 1, epsilon, delta)
-    one = table_law(each.weights) if each.weights else binomial_law(each.bits, each.probability)
+    one = exact_table(each.weights) if each.weights else exact_binomial(each.bits, each.probability)
     assert dearest(distribution_of_sum(one, users), [1, -1], epsilon) <= Fraction(delta)
 
 

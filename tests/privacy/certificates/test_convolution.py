@@ -15,7 +15,7 @@ from discreet.privacy.certificates.arithmetic import (
     sum_of_draws,
     window_of_sum,
 )
-from helpers.curves import distribution_of_sum, gaussian_law
+from helpers.curves import distribution_of_sum, exact_gaussian
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
 CLOSE = Fraction(1, 10**50)
@@ -43,7 +43,7 @@ def narrow(monkeypatch):
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_one_draw_has_the_probabilities_of_the_definition(sigma):
     reach, poly = one_draw(sigma)
-    truth = gaussian_law(sigma, reach + 5)
+    truth = exact_gaussian(sigma, reach + 5)
     masses = poly.coeffs()
     assert len(masses) == 2 * reach + 1
     for x, mass in zip(range(-reach, reach + 1), masses, strict=True):
@@ -57,7 +57,7 @@ def test_one_draw_has_the_probabilities_of_the_definition(sigma):
 def test_what_lies_outside_the_window_is_part_of_the_whole(narrow, sigma):
     """Normalised by the window alone, probabilities would be too large."""
     reach, poly = one_draw.__wrapped__(sigma)
-    truth = gaussian_law(sigma)
+    truth = exact_gaussian(sigma)
     for x, mass in zip(range(-reach, reach + 1), poly.coeffs(), strict=True):
         assert low(mass) <= truth[x] <= high(mass)
     missing = 1 - total(poly.coeffs())
@@ -68,7 +68,7 @@ def test_what_lies_outside_the_window_is_part_of_the_whole(narrow, sigma):
 @pytest.mark.parametrize("draws", [0, 1, 2, 3])
 @pytest.mark.parametrize("sigma", SIGMAS[:2])
 def test_sums_against_listing_all_draws(sigma, draws):
-    truth = distribution_of_sum(gaussian_law(sigma, 8, digits=40), draws)
+    truth = distribution_of_sum(exact_gaussian(sigma, 8, digits=40), draws)
     found = dict(sum_of_draws(sigma, draws))
     for value in range(-6, 7):
         mass = found.get(value, arb(0))
@@ -101,7 +101,7 @@ def test_sums_are_symmetric_and_their_variances_add_up():
 def test_a_narrow_window_never_overestimates(narrow):
     sigma = Fraction(1)
     reach, poly = one_draw.__wrapped__(sigma)
-    truth = distribution_of_sum(gaussian_law(sigma, 12, digits=40), 2)
+    truth = distribution_of_sum(exact_gaussian(sigma, 12, digits=40), 2)
     square = (poly * poly).coeffs()
     assert all(
         low(mass) <= truth[x]
@@ -117,7 +117,7 @@ def shifted(sigma, counts):
 @pytest.mark.parametrize("counts", [1, 2, 3])
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(3, 2)])
 def test_the_window_bounds_every_probability(sigma, counts):
-    truth = distribution_of_sum(gaussian_law(sigma, 10, digits=40), counts)
+    truth = distribution_of_sum(exact_gaussian(sigma, 10, digits=40), counts)
     masses, _ = window_of_sum(shifted(sigma, counts))
     for value, mass in masses:
         assert truth.get(value, 0) <= high(mass)
@@ -135,7 +135,7 @@ def test_the_tail_bounds_all_other_values(narrow):
     sigma, counts = Fraction(3, 2), 2
     masses, tail = window_of_sum.__wrapped__(shifted(sigma, counts))
     inside = {value for value, _ in masses}
-    truth = distribution_of_sum(gaussian_law(sigma, 16, digits=40), counts)
+    truth = distribution_of_sum(exact_gaussian(sigma, 16, digits=40), counts)
     beyond = sum(p for value, p in truth.items() if value not in inside)
     assert Fraction(1, 1000) < beyond <= high(tail) <= Fraction(3, 2) * beyond
 

@@ -22,7 +22,7 @@ from discreet.privacy.certificates.distributions import (
     coefficients_digest,
     concentrated,
 )
-from helpers.curves import delta_of_moves, gaussian_law, growth_of, moved, stick
+from helpers.curves import delta_of_moves, exact_gaussian, growth_of, moved, stick
 from helpers.properties import given, settings, st
 
 MILLION = Fraction(1, 10**6)
@@ -118,7 +118,7 @@ def grid(sigma, columns, squares=1, cells=1):
 def test_a_grid_is_never_better_than_its_noise(column, epsilon):
     """One unit moves several noisy numbers at once: all outputs are listed."""
     sigma, epsilon = Fraction(4), Fraction(epsilon)
-    noise = gaussian_law(sigma, 24, digits=30)
+    noise = exact_gaussian(sigma, 24, digits=30)
     truth = delta_of_moves(noise, list(column), float(epsilon))
     found, _ = bound(grid(sigma, [column]), epsilon)
     assert found >= truth * (1 - Fraction(1, 10**9))
@@ -165,7 +165,7 @@ def test_the_order_is_the_best(rho, epsilon):
 
 @pytest.mark.parametrize("sigma", [2, 5])
 def test_concentrated_privacy_is_no_better_than_the_noise(sigma):
-    noise = gaussian_law(sigma)
+    noise = exact_gaussian(sigma)
     truth = stick(noise, moved(noise, 1), growth_of(Fraction(1, 2)))
     rho = Fraction(1, 2 * sigma**2)
     order = best_order(rho, Fraction(1, 2))

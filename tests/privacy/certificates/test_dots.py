@@ -23,13 +23,13 @@ from discreet.privacy.certificates.arithmetic import (
     upper,
 )
 from helpers.curves import (
-    binomial_law,
     delta_of_moves,
     distribution_of_sum,
+    exact_binomial,
+    exact_table,
     growth_of,
     moved,
     stick,
-    table_law,
 )
 from helpers.properties import given, settings, st
 
@@ -153,7 +153,7 @@ def test_one_move_is_never_better_than_it_is(weights, random, quarter, m):
     """Any two distributions on the same points, any grid, any epsilon."""
     rival = weights.copy()
     random.shuffle(rival)
-    first, second = table_law(weights), table_law(rival)
+    first, second = exact_table(weights), exact_table(rival)
     base, epsilon = Fraction((1 << m) - 1, 1 << m), Fraction(quarter, 4)
     bound = upper(hockey_stick(connect(atoms_of(first, second), base), epsilon, base))
     truth = stick(first, second, growth_of(epsilon))
@@ -163,7 +163,7 @@ def test_one_move_is_never_better_than_it_is(weights, random, quarter, m):
 @settings(max_examples=20)
 @given(WEIGHTS.filter(lambda w: len(w) <= 4), st.integers(2, 3), st.integers(0, 6))
 def test_composed_moves_are_never_better_than_they_are(weights, times, half):
-    epsilon, noise = Fraction(half, 2), table_law(weights)
+    epsilon, noise = Fraction(half, 2), exact_table(weights)
     one = connect(table_atoms(tuple(weights), 1, 1, 0.0), BASE)
     bound = upper(hockey_stick(one.repeated(times, 0.0), epsilon, BASE))
     truth = delta_of_moves(noise, [1] * times, float(epsilon))
@@ -171,7 +171,7 @@ def test_composed_moves_are_never_better_than_they_are(weights, times, half):
 
 
 def test_a_finer_grid_comes_closer():
-    noise, epsilon = binomial_law(20, HALF), Fraction(1, 2)
+    noise, epsilon = exact_binomial(20, HALF), Fraction(1, 2)
     truth = delta_of_moves(noise, [1, -1], 0.5)
     bounds = []
     for m in (3, 5, 7, 9):
@@ -183,7 +183,7 @@ def test_a_finer_grid_comes_closer():
 
 
 def test_what_is_cut_is_counted():
-    noise, epsilon = binomial_law(20, HALF), Fraction(1)
+    noise, epsilon = exact_binomial(20, HALF), Fraction(1)
     truth = stick(noise, moved(noise, 1), growth_of(1))
     for cut in (0.0, 1e-6, 1e-3, 0.1):
         dots = connect(binomial_atoms(20, HALF, 1, 80.0), Fraction(255, 256), cut)
@@ -219,7 +219,7 @@ def test_too_much_mass_earns_nothing():
 @pytest.mark.parametrize("trials", [1, 2, 17, 60])
 def test_binomial_masses_hold_the_exact_ones(trials, probability):
     low, found = binomial_masses(trials, probability, 200.0)
-    noise = binomial_law(trials, probability)
+    noise = exact_binomial(trials, probability)
     assert (low, len(found)) == (0, trials + 1)
     for x, mass in enumerate(found):
         assert exact(mass.lower()) <= noise[x] <= exact(mass.upper())
@@ -242,7 +242,7 @@ def test_a_window_of_a_long_binomial_misses_little():
 @pytest.mark.parametrize("probability", [HALF, Fraction(1, 5)])
 def test_binomial_atoms_are_the_ratios_of_the_definition(probability, shift):
     trials = 9
-    noise = binomial_law(trials, probability)
+    noise = exact_binomial(trials, probability)
     there = moved(noise, shift)
     finite = [x for x in noise if x in there]
     found = binomial_atoms(trials, probability, shift, 100.0)
@@ -255,7 +255,7 @@ def test_binomial_atoms_are_the_ratios_of_the_definition(probability, shift):
 @pytest.mark.parametrize("shift", [1, -1])
 @pytest.mark.parametrize(("weights", "draws"), [((1, 4, 9), 1), ((5, 0, 2), 2), ((1, 2), 5)])
 def test_table_atoms_are_the_ratios_of_the_definition(weights, draws, shift):
-    noise = distribution_of_sum(table_law(weights), draws)
+    noise = distribution_of_sum(exact_table(weights), draws)
     there = moved(noise, shift)
     found = table_atoms(weights, draws, shift, 0.0)
     expected = [(noise[x], there[x] / noise[x]) for x in sorted(noise) if x in there]

@@ -26,7 +26,7 @@ def upper_bound(noise, epsilon):
 def test_fair_bits_against_listing_all_outputs(ups, downs, epsilon):
     trials = 10
     truth = curves.delta_of_moves(
-        curves.binomial_law(trials, HALF), [1] * ups + [-1] * downs, float(epsilon)
+        curves.exact_binomial(trials, HALF), [1] * ups + [-1] * downs, float(epsilon)
     )
     found = binomial_refutation(trials, ups, downs, epsilon)
     # Values of infinite loss are left out: they are no part of this lower bound.
@@ -37,8 +37,8 @@ def test_fair_bits_against_listing_all_outputs(ups, downs, epsilon):
 def test_a_coarse_grid_is_still_a_lower_bound():
     epsilon = Fraction(1)
     truth = curves.stick(
-        curves.binomial_law(40, HALF),
-        curves.moved(curves.binomial_law(40, HALF), 1),
+        curves.exact_binomial(40, HALF),
+        curves.moved(curves.exact_binomial(40, HALF), 1),
         curves.growth_of(1),
     )
     found = [binomial_refutation(40, 1, 0, epsilon, fineness=f) for f in (2, 20, 200)]
@@ -58,7 +58,7 @@ def test_a_bracket_from_both_sides():
 def test_losses_are_rounded_down(weights, m):
     """Under P nothing changes; under Q the rounded masses weigh at least as much."""
     base = Fraction((1 << m) - 1, 1 << m)
-    noise = curves.table_law(weights)
+    noise = curves.exact_table(weights)
     there = curves.moved(noise, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in noise.items() if x in there]
     found = refutations.refute_rounded_down(atoms, base)
@@ -81,7 +81,7 @@ def test_a_loss_just_below_the_grid_is_rounded_down_to_the_next_point(place):
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=6), st.integers(0, 8))
 def test_the_delta_of_rounded_losses_is_below_the_truth(weights, quarter):
     base, epsilon = Fraction(31, 32), Fraction(quarter, 4)
-    noise = curves.table_law(weights)
+    noise = curves.exact_table(weights)
     there = curves.moved(noise, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in noise.items() if x in there]
     found = refutations.stick_from_below(
@@ -113,7 +113,7 @@ def test_all_losses_of_a_binomial_are_placed():
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2)])
 def test_gaussian_moves_against_listing_all_outputs(times, epsilon):
-    noise = curves.gaussian_law(3, 30, digits=25)
+    noise = curves.exact_gaussian(3, 30, digits=25)
     truth = curves.delta_of_moves(noise, [1] * times, float(epsilon))
     found = gaussian_refutation(3, times, epsilon)
     assert truth * Fraction(4, 10) <= found <= truth * HAIR

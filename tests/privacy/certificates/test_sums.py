@@ -22,7 +22,7 @@ from discreet.privacy.certificates.arithmetic import (
     least_share,
     smooth_parts,
 )
-from helpers.curves import gaussian_law, moved, stick, weighted_sum
+from helpers.curves import exact_gaussian, moved, stick, weighted_sum
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
@@ -68,7 +68,7 @@ def test_a_direction_is_seen_through_its_primitive_part():
 def test_no_probability_exceeds_the_lemma(sigma, vector):
     shifted = direction(sigma, vector)
     factor = high(excess, shifted) * (1 + Fraction(1, 10**12))
-    noise = weighted_sum(gaussian_law(sigma, digits=30), vector)
+    noise = weighted_sum(exact_gaussian(sigma, digits=30), vector)
     for u in range(-6, 7):
         assert noise.get(u, 0) <= factor * normal(shifted, u)
 
@@ -78,7 +78,7 @@ def test_no_probability_exceeds_the_lemma(sigma, vector):
 def test_no_probability_falls_below_the_share(sigma, vector):
     shifted = direction(sigma, vector)
     share = low(least_share, shifted) * (1 - Fraction(1, 10**12))
-    noise = weighted_sum(gaussian_law(sigma, digits=30), vector)
+    noise = weighted_sum(exact_gaussian(sigma, digits=30), vector)
     for u in range(-5, 6):
         assert noise[u] >= share * normal(shifted, u)
 
@@ -86,7 +86,7 @@ def test_no_probability_falls_below_the_share(sigma, vector):
 def test_the_factor_is_not_idle():
     """At sigma = 0.4 the density alone is no bound."""
     shifted = direction(Fraction(2, 5), (1, 1))
-    noise = weighted_sum(gaussian_law(shifted.sigma, 6, digits=30), (1, 1))
+    noise = weighted_sum(exact_gaussian(shifted.sigma, 6, digits=30), (1, 1))
     assert noise[0] > normal(shifted, 0)
 
 
@@ -120,7 +120,7 @@ SETTINGS = [
 def test_the_delta_of_a_direction_against_its_distribution(sigma, vector, epsilon):
     """The loss depends on <v, X> alone: its distribution and the moved one decide."""
     shifted = direction(sigma, vector)
-    noise = weighted_sum(gaussian_law(sigma, digits=30), [v // shifted.step for v in vector])
+    noise = weighted_sum(exact_gaussian(sigma, digits=30), [v // shifted.step for v in vector])
     squares = shifted.squares
     twice = 2 * shifted.sigma**2
     truth = sum(
@@ -137,7 +137,7 @@ def test_the_delta_of_a_direction_against_its_distribution(sigma, vector, epsilo
 
 def test_the_distribution_of_one_counter_gives_the_same_delta():
     """The shortcut through the loss, against (P - e^epsilon·Q)+ itself."""
-    noise = gaussian_law(2)
+    noise = exact_gaussian(2)
     truth = stick(noise, moved(noise, 3), Fraction(math.exp(0.5)))
     bound = exact(delta_of_shift(direction(2, (3,)), Fraction(1, 2))[0].upper())
     assert truth <= bound * (1 + Fraction(1, 10**12))

@@ -227,7 +227,7 @@ def covers(noise, truth, *, waste=Fraction(1, 10**9)):
 )
 def test_binomials_are_bounded(trials, probability, cut):
     noise = verify.binomial(trials, Fraction(probability), BITS, Fraction(cut))
-    covers(noise, curves.binomial_law(trials, Fraction(probability)), waste=Fraction(1, 100))
+    covers(noise, curves.exact_binomial(trials, Fraction(probability)), waste=Fraction(1, 100))
 
 
 def test_a_coarse_cut_is_counted():
@@ -246,7 +246,7 @@ def test_tails_that_do_not_fall_are_refused():
 @pytest.mark.parametrize("cut", ["1e-20", "1e-3"])
 def test_discrete_gaussians_are_bounded(sigma, cut):
     noise = verify.gaussian_masses(Fraction(sigma) ** 2, BITS, Fraction(cut))
-    covers(noise, curves.gaussian_law(Fraction(sigma)), waste=Fraction(1, 100))
+    covers(noise, curves.exact_gaussian(Fraction(sigma)), waste=Fraction(1, 100))
 
 
 @given(st.integers(1, 1000), st.integers(1, 50), st.integers(51, 100))
@@ -283,7 +283,7 @@ def dotted(first, second, base=GRID):
 
 @given(WEIGHTS, st.integers(-2, 2).filter(bool))
 def test_values_of_infinite_loss_are_lost(weights, shift):
-    noise = curves.table_law(weights)
+    noise = curves.exact_table(weights)
     there = curves.moved(noise, shift)
     finite, lost = verify.atoms(noise_of(noise), ratios(noise, there))
     assert len(finite) == sum(x in there for x in noise)
@@ -295,7 +295,7 @@ def test_values_of_infinite_loss_are_lost(weights, shift):
 def test_dots_keep_both_masses(weights, random):
     rival = weights.copy()
     random.shuffle(rival)
-    first, masses, lost = dotted(curves.table_law(weights), curves.table_law(rival))
+    first, masses, lost = dotted(curves.exact_table(weights), curves.exact_table(rival))
     under_p = Fraction(sum(masses), SCALE)
     under_q = sum(Fraction(m, SCALE) * GRID ** (first + i) for i, m in enumerate(masses))
     close = Fraction(1, 10**20)
@@ -308,7 +308,7 @@ def test_dots_keep_both_masses(weights, random):
 def test_no_delta_falls_below_the_truth(weights, random, quarter):
     rival = weights.copy()
     random.shuffle(rival)
-    first, second = curves.table_law(weights), curves.table_law(rival)
+    first, second = curves.exact_table(weights), curves.exact_table(rival)
     epsilon = Fraction(quarter, 4)
     found = verify.hockey_stick(dotted(first, second), epsilon, GRID, BITS)
     assert Fraction(found, SCALE) >= curves.stick(first, second, curves.growth_of(epsilon))
@@ -317,7 +317,7 @@ def test_no_delta_falls_below_the_truth(weights, random, quarter):
 @settings(max_examples=15)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=4), st.integers(2, 3), st.integers(0, 6))
 def test_no_composed_delta_falls_below_the_truth(weights, times, half):
-    noise = curves.table_law(weights)
+    noise = curves.exact_table(weights)
     epsilon = Fraction(half, 2)
     many = verify.repeat(dotted(noise, curves.moved(noise, 1)), times, BITS, 0)
     # What one move has lost is lost whenever it happens: the rest of the masses says how often.
@@ -363,7 +363,7 @@ def test_delta_of_masses_on_the_grid(epsilon):
 @pytest.mark.parametrize(("step", "norm"), [(1, 1), (1, 2), (2, 1), (3, 2)])
 def test_directions_of_gaussian_noise_against_their_distributions(step, norm, epsilon):
     sigma, epsilon = Fraction(3, 2), Fraction(epsilon)
-    noise = curves.distribution_of_sum(curves.gaussian_law(sigma, digits=30), norm)
+    noise = curves.distribution_of_sum(curves.exact_gaussian(sigma, digits=30), norm)
     truth = sum(
         p * -Fraction(math.expm1(float(epsilon) - loss))
         for u, p in noise.items()
@@ -400,7 +400,7 @@ def test_concentrated_privacy_bounds_gaussian_noise(order):
     """zCDP of rho = 1/(2 sigma²) is no better than the truth."""
     sigma, epsilon = Fraction(2), Fraction(1)
     bound = verify.concentrated(1 / (2 * sigma**2), epsilon, Fraction(order))
-    noise = curves.gaussian_law(sigma)
+    noise = curves.exact_gaussian(sigma)
     assert bound >= curves.stick(noise, curves.moved(noise, 1), curves.growth_of(1))
 
 

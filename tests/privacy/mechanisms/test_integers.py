@@ -15,7 +15,7 @@ from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampl
 from discreet.privacy.mechanisms.base import batch_release
 from discreet.privacy.sensitivity import STATISTICS, Sensitivity
 from discreet.privacy.statistics import Debias, check_support, debias
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 
 HORIZONS = range(1, 21)
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 10, 20)
@@ -160,7 +160,7 @@ def test_streams_release_multiples_of_a_grid(trust, stationary):
 
 @pytest.mark.parametrize("name", CENTRAL)
 def test_vector_streams_release_multiples_of_a_grid(name):
-    mechanism = vector_stream(
+    mechanism = calibrate_vectors(
         Central(1, 1e-6, mechanism=name), {"losses": 4}, Sensitivity(units=4), episodes=20
     )
     release = mechanism.open(SimulationSampler(np.random.default_rng(3)))

@@ -19,7 +19,7 @@ from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.tree import printed_scale, tree_levels
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local, Shuffle
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 
@@ -140,7 +140,7 @@ def test_printed_dense_losses():
     sensitivity = Sensitivity(units=4 * 6 + 4 * 6 * 2, horizon=6)
     trust = Local(0.5, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning):
-        mechanism = vector_stream(trust, {"counts": 9, "losses": 48}, sensitivity, episodes=5)
+        mechanism = calibrate_vectors(trust, {"counts": 9, "losses": 48}, sensitivity, episodes=5)
     assert mechanism.guarantee.epsilon == pytest.approx(4.0 * 0.5)
 
 

@@ -17,7 +17,7 @@ from discreet.privacy.sampling.samplers import (
     _summed,
     check_weights,
 )
-from helpers.curves import binomial_law, gaussian_law
+from helpers.curves import exact_binomial, exact_gaussian
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.core
@@ -63,7 +63,7 @@ def test_bits_have_exactly_their_probability(monkeypatch, trials, probability):
         monkeypatch.setattr(samplers, "_ones_among", ones_among)
         return _exact_binomial(trials, probability)
 
-    truth = {x: p for x, p in binomial_law(trials, Fraction(probability)).items() if p}
+    truth = {x: p for x, p in exact_binomial(trials, Fraction(probability)).items() if p}
     assert visited(run) == truth
 
 
@@ -89,7 +89,9 @@ def test_ones_among_fair_bits_are_counted_exactly(monkeypatch, bits):
         monkeypatch.setattr(samplers.os, "urandom", lambda n, k=number: k.to_bytes(n, "little"))
         counted[_ones_among(bits)] += 1
     whole = 1 << 8 * size
-    assert {x: Fraction(c, whole) for x, c in counted.items()} == binomial_law(bits, Fraction(1, 2))
+    assert {x: Fraction(c, whole) for x, c in counted.items()} == exact_binomial(
+        bits, Fraction(1, 2)
+    )
 
 
 @pytest.mark.parametrize("high", [1, 2, 3, 5, 8, 11])
@@ -197,7 +199,7 @@ def test_accepted_proposals_have_the_distribution_of_the_target(sigma):
         accept = np.exp(-(0.25 / sigma - 0.5 * (normal**2 - (y / sigma) ** 2)))
         distribution[y] = float(np.trapezoid(np.exp(-(normal**2) / 2) * accept, x))
     total = sum(distribution.values())
-    truth = gaussian_law(sigma)
+    truth = exact_gaussian(sigma)
     for y, mass in distribution.items():
         assert mass / total == pytest.approx(float(truth[y]), abs=1e-12)
 

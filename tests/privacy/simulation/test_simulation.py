@@ -9,7 +9,7 @@ from discreet.learners.continual import planner
 from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.simulation.kernels import NextPolicy, run_block
-from discreet.privacy.simulation.users import SimulatedStream, no_counts, play_episode
+from discreet.privacy.simulation.users import SimulatedUsers, no_counts, play_episode
 from helpers.compiled import scratch_of
 
 MDP = RiverSwim(states=3, horizon=4, relabel=2)
@@ -38,7 +38,7 @@ def plan_of(trust, episodes, stationary):
 
 def compiled(plan, policy, stochastic, rng):
     """Play all users of a plan in the compiled loop."""
-    stream, shape = SimulatedStream(MDP, plan, RunSeeds(3)), MDP.shape
+    stream, shape = SimulatedUsers(MDP, plan, RunSeeds(3)), MDP.shape
     scratch = scratch_of(plan, shape)
     values = []
     for _, count, users in stream.blocks():
@@ -63,9 +63,9 @@ def test_the_compiled_release_is_the_plain_one(monkeypatch, trust, stationary, b
     plan = plan_of(trust, 60, stationary)
     draws = max(plan.cells, 2 * MDP.horizon + 1)
     monkeypatch.setattr("discreet.privacy.simulation.users._BLOCK_BYTES", 8 * block * draws)
-    assert len(list(SimulatedStream(MDP, plan, RunSeeds(3)).blocks())) == -(-60 // block)
+    assert len(list(SimulatedUsers(MDP, plan, RunSeeds(3)).blocks())) == -(-60 // block)
     stream, _, _ = compiled(plan, deterministic(), False, np.random.default_rng(0))
-    plain = SimulatedStream(MDP, plan, RunSeeds(3))
+    plain = SimulatedUsers(MDP, plan, RunSeeds(3))
     for _ in range(60):
         counts = plain.add(DeterministicPolicy(ACTIONS), np.random.default_rng(0))
     np.testing.assert_allclose(stream.public.transitions, counts.transitions, atol=1e-9)
@@ -79,7 +79,7 @@ def test_stochastic_policies_draw_from_the_learners_generator():
     policy.probabilities[:] = [0.25, 0.75]
     one, other = np.random.default_rng(8), np.random.default_rng(8)
     stream, _, _ = compiled(plan, policy, True, one)
-    plain = SimulatedStream(MDP, plan, RunSeeds(3))
+    plain = SimulatedUsers(MDP, plan, RunSeeds(3))
     for _ in range(40):
         counts = plain.add(StochasticPolicy(policy.probabilities), other)
     assert np.array_equal(stream.public.transitions, counts.transitions)

@@ -1,6 +1,6 @@
-"""A stream of simulated users: one plays a policy, her counts are released, the next one comes.
+"""Simulated users, one after the other: a policy is played, its counts released, the next comes.
 
-`SimulatedStream.add` is the plain form. `SimulatedStream.blocks` hands the same users to a compiled
+`SimulatedUsers.add` is the plain form. `SimulatedUsers.blocks` hands the same users to a compiled
 loop: all randomness of the next releases drawn ahead, with the raw counters inside (see `kernels`).
 """
 
@@ -42,7 +42,7 @@ def no_counts(mechanism: ContinualMechanism) -> PrivateCounts:
     )
 
 
-class SimulatedStream:
+class SimulatedUsers:
     """The users of one run.
 
     Args:

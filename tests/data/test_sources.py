@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data import Vocabulary, read_csv, read_frame, readers
-from discreet.data.readers import FrameSource, check_columns, refusal
+from discreet.data import Vocabulary, read_csv, read_frame, sources
+from discreet.data.sources import FrameSource, check_columns, refusal
 from discreet.errors import InvalidInputError, MissingExtraError
 from helpers.loading import loaded
 from helpers.tables import HEADER, NAMES, VISITS, changed, frame, logs, read, same, text
@@ -266,11 +266,11 @@ def test_a_file_is_the_episodes_it_was_written_from(log, delimiter, ending):
 @given(logs(), st.integers(1, 4))
 def test_how_much_is_read_at_a_time_does_not_matter(log, size):
     names, whole, users, rows = log
-    before, readers._ROWS = readers._ROWS, size
+    before, sources._ROWS = sources._ROWS, size
     try:
         episodes, found = read_csv(text(rows, (*HEADER, "next_state")), names)
     finally:
-        readers._ROWS = before
+        sources._ROWS = before
     assert found == users
     assert same(episodes, whole)
 
