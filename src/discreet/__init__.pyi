@@ -18,6 +18,7 @@ from discreet.mdp.environments.registry import make as make
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.tabular import TabularMDP as TabularMDP
+from discreet.offline.evaluate import evaluate_policy as evaluate_policy
 from discreet.offline.fit import fit as fit
 from discreet.privacy.guarantee import Guarantee as Guarantee
 from discreet.privacy.trust import Central as Central

@@ -56,6 +56,44 @@ def test_it_finds_what_the_library_finds(logged, discreet):
         assert json.load(file)["policy"] == found["policy"]
 
 
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_a_policy_is_evaluated_as_the_library_does(logged, discreet, ending):
+    fitted = ("--rehearse", "--seed", "3", "--output", f"policy.{ending}")
+    assert discreet("fit", "logged.csv", *OPTIONS, *TRUST, *fitted)[0] == 0
+    command = ("fit", "logged.csv", *OPTIONS, *TRUST, "--policy", f"policy.{ending}")
+    code, out, _ = discreet(*command, "--rehearse", "--seed", "4", "--json")
+    assert code == 0
+    found = json.loads(out)
+    again = library.evaluate_policy(
+        logged,
+        np.ones((2, 2), int),
+        library.Central(1, 1e-6),
+        shape=library.mdp.Shape(2, 2, 2),
+        sampler="simulation",
+        seed=4,
+    )
+    assert found["value"] == again.value._asdict()
+    assert found["value"]["low"] < 1.8 < found["value"]["high"]
+    assert found["today"]["low"] < 1.0 < found["today"]["high"]
+    code, out, _ = discreet(*command)
+    assert code == 0 and "A policy evaluated on the logged episodes of 2,000 people" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ('{"policy": []}', (), "Expected an action for step '0' and state '0'"),
+        ("{}", (), "rows of step, state and action"),
+        ('{"policy": []}', ("--output", "x.json"), "got both"),
+    ],
+)
+def test_a_policy_that_cannot_be_evaluated_is_refused(logged, discreet, text, options, said):
+    Path("p.json").write_text(text)
+    code, _, err = discreet("fit", "logged.csv", *OPTIONS, *TRUST, "--policy", "p.json", *options)
+    assert code == 2 and said in " ".join(err.split())
+    assert not Path("people.ledger").exists()
+
+
 def test_a_design_and_start_states(logged, discreet, tmp_path):
     text = 'states = 2\nactions = ["wait", "treat"]\nsteps = 2\nstart_states = [1]\n'
     (tmp_path / "d.toml").write_text(text + '[trust]\nmodel = "central"\nepsilon = 1.0\n')

@@ -1517,6 +1517,28 @@ _FIT = (
         ("test_many_first_states_cost_their_noise",),
     ),
     Mutant(
+        "evaluation-counts-behind-the-release",
+        "an evaluation reads a value off the raw data, behind the release",
+        "    found = evaluated(counts, chosen, defers, known)",
+        "    chosen = chosen + 1e-9 * float(data.row_rewards.mean())\n"
+        "    found = evaluated(counts, chosen, defers, known)",
+        ("test_the_release_is_all_that_an_evaluation_sees",),
+    ),
+    Mutant(
+        "evaluation-without-noise",
+        "the interval of an evaluation forgets the noise of the transitions",
+        "            variance += float((noisy * flow.project(flow.spread(noisy), 0.0)).sum())",
+        "            variance += 0.0",
+        ("test_the_error_is_that_of_noise_and_sampling",),
+    ),
+    Mutant(
+        "evaluation-without-reward-noise",
+        "the interval of an evaluation forgets the noise of the rewards",
+        "        variance += reward_noise * float((of_rewards[flow.support] ** 2).sum())",
+        "        variance += 0.0 * reward_noise",
+        ("test_the_error_is_that_of_noise_and_sampling",),
+    ),
+    Mutant(
         "fit-forgets-later-doubts",
         "an action is recommended as if the values of later states were known",
         "width * np.sqrt(variance + rest + moved)",
@@ -1571,24 +1593,35 @@ _PEOPLE = (
     Mutant(
         "fit-not-charged",
         "a fit with a ledger charges nobody",
-        '    if ledger is not None and sampler == "secure":',
-        '    if ledger is not None and sampler == "insecure":',
+        '    if ledger is None or sampler != "secure":',
+        '    if ledger is None or sampler != "insecure":',
         ("test_every_release_is_charged_with_what_it_guarantees",),
     ),
     Mutant(
         "fit-charged-after-the-release",
         "a crash between release and charge loses the charge",
-        "        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))\n"
+        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n"
         "    counts = release(\n"
         "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
         "    )\n",
-        "        pass\n"
         "    counts = release(\n"
         "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
         "    )\n"
-        '    if ledger is not None and sampler != "simulation":\n'
-        "        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))\n",
+        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n",
         ("test_the_charge_is_written_before_anything_is_drawn",),
+    ),
+    Mutant(
+        "evaluation-charged-after-the-release",
+        "an evaluation is charged when it has been made",
+        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n"
+        "    counts = release(\n"
+        "        data, slots, trust, statistics=statistics, keep_last=False, randomness=randomness\n"
+        "    )\n",
+        "    counts = release(\n"
+        "        data, slots, trust, statistics=statistics, keep_last=False, randomness=randomness\n"
+        "    )\n"
+        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n",
+        ("test_an_evaluation_is_charged_before_anything_is_drawn",),
     ),
     Mutant(
         "ledger-forgets",

@@ -5,12 +5,13 @@ import pytest
 
 import discreet
 from discreet.learners.base import Problem
+from discreet.learners.estimate import Estimate
 from discreet.learners.learn import public_facts
 from discreet.mdp import evaluate, plan
 from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.estimate import Answer, Estimate, StudyEstimate
+from discreet.study.estimate import Answer, StudyEstimate
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 10_000)
@@ -137,10 +138,19 @@ def test_an_answer_speaks_the_units_of_who_asks():
         np.full((2, 1), 0.25),
         np.full((2, 1), 0.5),
         Estimate(1.0, 0.5, 1.5),
+        Estimate(0.5, 0.0, 1.0),
     ).in_units(-10, 30)
     assert answer.difference.tolist() == [[10.0], [10.0]]
     assert answer.standard_error.tolist() == [[20.0], [20.0]]
     assert answer.value == (20.0, 0.0, 40.0)
+    assert answer.today == (0.0, -20.0, 20.0)
+
+
+@pytest.mark.parametrize("trust", [discreet.NoPrivacy(), discreet.Central(1, 1e-6)], ids=str)
+def test_what_is_done_today_has_an_interval_that_covers(trust):
+    """The default everywhere, by the same releases."""
+    today = [trial_of(coins(0.3), trust, 600, seed).today for seed in range(200)]
+    assert sum(one.low <= 0.45 <= one.high for one in today) >= 184
 
 
 def test_what_is_not_known_may_be_worth_all_that_is_left():

@@ -1,4 +1,7 @@
-"""`discreet.fit` for the audit: its one release, on neighbours, with every kind of noise."""
+"""`discreet.fit` for the audit: its one release, on neighbours, with every kind of noise.
+
+`discreet.evaluate_policy` makes the same release, with the policy's own actions declared.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -14,7 +14,8 @@ from discreet.errors import DiscreetError, InvalidInputError
 if TYPE_CHECKING:
     from discreet._types import BoolArray
     from discreet.data.vocabulary import Vocabulary
-    from discreet.offline.fit import Fit
+    from discreet.offline.evaluate import Evaluation
+    from discreet.offline.fit import DeferringPolicy, Fit
     from discreet.privacy.ledger import Budget, Ledger
     from discreet.study.design import Design
 
@@ -31,6 +32,10 @@ def logged(
     output: Annotated[
         Path | None, typer.Option(help="Write the policy here, .json or .csv.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Evaluate this policy, .json or .csv, instead of finding one."),
+    ] = None,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -45,20 +50,28 @@ def logged(
     ] = None,
     json: Json = False,
 ) -> None:
-    """A policy that is better than what people do today, or DEFERs to it, by one release."""
+    """A policy that is better than what people do today, or DEFERs to it, by one release.
+
+    With --policy: what a given policy would earn, and what is earned today.
+    """
+    from discreet.offline.fit import Fit
+
     written = design.read()
     trust = written.trust_model
     warn_of_guarantee(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     charges = _ledger(ledger, budget, table)
     if output is not None:  # known before the release, which is made once
         check_output(output, *TABLES)
+    given = None if policy is None else _read_policy(policy, output, written.vocabulary)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))
-        options = {**rehearsal.arguments(), "width": width}
-        found = _fit(written, table, {**options, "ledger": charges}, progress)
+        options = {**rehearsal.arguments(), "ledger": charges}
+        found = _released(written, table, options, width, given, progress)
     problem = _written(found, output)
     if json:
-        plain = {**found.to_dict(), "policy": found.rows(), "output": output and str(output)}
+        plain = found.to_dict()
+        if isinstance(found, Fit):
+            plain = {**plain, "policy": found.rows(), "output": str(output) if output else None}
         if rehearsal.rehearse:
             plain["ledger"] = {"path": str(charges.path), "charged": False}
         echo_json({**plain, "output": None, "error": problem} if problem else plain)
@@ -103,13 +116,53 @@ def _budget(text: str) -> "Budget":
         ) from None
 
 
-def _written(found: "Fit", output: Path | None) -> str:
+def _read_policy(path: Path, output: Path | None, names: "Vocabulary") -> "DeferringPolicy":
+    """A file as `fit` and studies write them: one action, or DEFER, for every step and state."""
+    import csv
+    import json
+
+    import numpy as np
+
+    from discreet.offline.fit import DEFER, DeferringPolicy
+
+    if output is not None:
+        raise InvalidInputError(
+            f"Expected --output or --policy, got both: {str(path)!r} is evaluated, and no policy "
+            f"is found that {str(output)!r} could hold; leave out --output."
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+        csv_rows = list(csv.DictReader(text.splitlines()))
+        rows = csv_rows if path.suffix.lower() == ".csv" else json.loads(text)["policy"]
+        read = {(str(row["step"]), str(row["state"])): str(row["action"]) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"Expected --policy as `discreet fit --output` writes it, rows of step, state and "
+            f"action, got {str(path)!r}: {type(error).__name__}: {error}."
+        ) from None
+    numbers = {"DEFER": DEFER, **{name: i for i, name in enumerate(names.actions)}}
+    actions = np.zeros((len(names.steps), len(names.states)), np.int64)
+    for h, step in enumerate(names.steps):
+        for s, state in enumerate(names.states):
+            action = read.get((step, state))
+            if action not in numbers:
+                raise InvalidInputError(
+                    f"Expected an action for step {step!r} and state {state!r} in {str(path)!r}, "
+                    f"one of {', '.join(names.actions)} or DEFER, got {action!r}."
+                )
+            actions[h, s] = numbers[action]
+    return DeferringPolicy(actions)
+
+
+def _written(found: "Fit | Evaluation", output: Path | None) -> str:
     """Write the policy; why it could not be, if so: the release is made, and must not be lost.
 
     Who had to make it again would have made two releases of the same people.
     """
+    from discreet.offline.evaluate import Evaluation
+
     try:
-        if output is not None:
+        if output is not None and not isinstance(found, Evaluation):
             found.save_policy(output)
     except DiscreetError as error:
         return f"{error} The release was made and is printed here: keep it, and do not repeat it."
@@ -126,18 +179,28 @@ def _start(design: "Design", names: "Vocabulary") -> "BoolArray":
     return mask
 
 
-def _fit(design: "Design", table: Path, options: dict[str, Any], progress: Progress) -> "Fit":
+def _released(
+    design: "Design",
+    table: Path,
+    options: dict[str, Any],
+    width: float,
+    policy: "DeferringPolicy | None",
+    progress: Progress,
+) -> "Fit | Evaluation":
     """Everything public is checked before the table is read."""
+    from discreet.offline.evaluate import evaluate_policy
     from discreet.offline.fit import fit
     from discreet.offline.release import Randomness, check_trust
 
     trust, names = design.trust_model, design.vocabulary
     check_trust(trust)
     Randomness.of(options["sampler"], options["seed"])
-    start = None if design.start_states is None else _start(design, names)
+    options["start"] = None if design.start_states is None else _start(design, names)
+    options["vocabulary"] = names
     form = design.format
     form.layout(names)
     episodes, options["users"] = form.read(table, names)
     progress(f"{len(episodes):,} episodes of {table}")
-    stationary = design.stationary
-    return fit(episodes, trust, vocabulary=names, start=start, stationary=stationary, **options)
+    if policy is not None:
+        return evaluate_policy(episodes, policy, trust, **options)
+    return fit(episodes, trust, stationary=design.stationary, width=width, **options)

@@ -175,6 +175,17 @@ class ModelEstimate(NamedTuple):
     pooled_rewards: BoolArray
 
 
+class Estimate(NamedTuple):
+    """A value and an interval of about 95%: an approximation, said by who makes it."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} (95% interval {self.low:.3f} to {self.high:.3f})"
+
+
 def weight_of(expected: FloatArray, variance: float, ease: float) -> FloatArray:
     """Weight of a release in rows: near 1 where counts dwarf the noise, near 0 below it.
 

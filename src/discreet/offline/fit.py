@@ -414,22 +414,13 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     _validate.real(width=width)
     if width < 0:
         raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
-    size = _size(data, shape, vocabulary)
-    everywhere = np.ones(size.states, np.bool_)
-    first = everywhere if start is None else _mask("start", start, (size.states,))
-    slots = Slots.of(_declared(support, size, stationary), first)
-    means = np.full(size.visits, np.nan)
-    if rewards is not None:
-        means = _of_actions("rewards", rewards, size)
-    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
-    known[slots.action_of < 0] = np.nan
+    size = size_of(data, shape, vocabulary)
+    slots = Slots.of(_declared(support, size, stationary), start_of(start, size))
+    known = known_rewards(rewards, slots, size)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness = Randomness.of(sampler, seed)
-    people = _people(users, ledger, data)
-    account = None
-    if ledger is not None and sampler == "secure":  # before anything is drawn: see the ledger
-        account = _charge(ledger, people, guarantee_of(trust, slots, statistics))
+    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))
     counts = release(
         data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness
     )
@@ -437,7 +428,14 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     return replace(found, account=account)
 
 
-def _people(users: Sequence[str | int] | None, ledger: object, data: Episodes) -> Sequence[str]:
+def charged(
+    ledger: str | Path | Ledger | None,
+    users: Sequence[str | int] | None,
+    data: Episodes,
+    sampler: str,
+    guarantee: Guarantee,
+) -> Account | None:
+    """Charge a release, before anything is drawn; None without a ledger, and in rehearsals."""
     if (users is None) != (ledger is None):
         given, missing = ("ledger", "users") if users is None else ("users", "ledger")
         raise InvalidInputError(
@@ -449,17 +447,16 @@ def _people(users: Sequence[str | int] | None, ledger: object, data: Episodes) -
         raise InvalidInputError(
             f"Expected a name for each of the {count:,} users of the data, got {len(users):,}."
         )
-    return () if users is None else distinct(users)
-
-
-def _charge(ledger: str | Path | Ledger, users: Sequence[str], guarantee: Guarantee) -> Account:
+    people = () if users is None else distinct(users)
+    if ledger is None or sampler != "secure":
+        return None
     if guarantee.notion == "none":
         raise UnsupportedError(
             "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "
             "rehearse it (sampler='simulation', --rehearse)."
         )
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return opened.record(guarantee.epsilon, guarantee.delta, users=users)
+    return opened.record(guarantee.epsilon, guarantee.delta, users=people)
 
 
 def _fitted(
@@ -515,7 +512,8 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
     )
 
 
-def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
+def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
+    """The size of the problem, which is public; data of another size are refused."""
     if not isinstance(data, Trajectories | Counts):
         raise InvalidInputError(
             f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
@@ -540,6 +538,22 @@ def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> S
     if isinstance(data, Trajectories):
         data.check(given[0])
     return given[0]
+
+
+def start_of(start: ArrayLike | None, size: Shape) -> BoolArray:
+    """``bool[S]``, the declared start states; all by default."""
+    every = np.ones(size.states, np.bool_)
+    return every if start is None else _mask("start", start, (size.states,))
+
+
+def known_rewards(rewards: ArrayLike | None, slots: Slots, size: Shape) -> FloatArray:
+    """``[H, S, K]``, the mean rewards of slots, NaN where they are not public."""
+    means = np.full(size.visits, np.nan)
+    if rewards is not None:
+        means = _of_actions("rewards", rewards, size)
+    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
+    known[slots.action_of < 0] = np.nan
+    return known
 
 
 def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:

@@ -1,9 +1,9 @@
+from discreet.learners.estimate import Estimate as Estimate
 from discreet.study.check import StudyReport as StudyReport
 from discreet.study.check import check_study as check_study
 from discreet.study.design import Design as Design
 from discreet.study.design import read_design as read_design
 from discreet.study.estimate import Answer as Answer
-from discreet.study.estimate import Estimate as Estimate
 from discreet.study.power import smallest_difference as smallest_difference
 from discreet.study.study import Study as Study
 from discreet.study.study import resume as resume

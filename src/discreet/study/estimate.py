@@ -21,7 +21,13 @@ import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.learners.base import Problem
-from discreet.learners.estimate import CountSums, ReleasedRows, action_values, probabilities_of
+from discreet.learners.estimate import (
+    CountSums,
+    Estimate,
+    ReleasedRows,
+    action_values,
+    probabilities_of,
+)
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
@@ -31,17 +37,6 @@ SURE = 2.0
 above which it is known."""
 NORMAL = 1.96
 """Two-sided 95%."""
-
-
-class Estimate(NamedTuple):
-    """A value and an interval of about 95%: an approximation (`StudyEstimate.answer`)."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} (95% interval {self.low:.3f} to {self.high:.3f})"
 
 
 class Answer(NamedTuple):
@@ -55,6 +50,7 @@ class Answer(NamedTuple):
         difference: ``[H, S]``, how much more the alternative earns than the default from there on.
         standard_error: ``[H, S]``, of the difference; infinite where one of the two is not known.
         value: of the policy, from where episodes begin.
+        today: of what is done today, the default everywhere; by the same releases.
     """
 
     policy: DeterministicPolicy
@@ -63,6 +59,7 @@ class Answer(NamedTuple):
     difference: FloatArray
     standard_error: FloatArray
     value: Estimate
+    today: Estimate
 
     def in_units(self, low: float, high: float) -> "Answer":
         """The same with rewards from ``low`` to ``high`` instead of 0 to 1."""
@@ -71,6 +68,7 @@ class Answer(NamedTuple):
             difference=self.difference * scale,
             standard_error=self.standard_error * scale,
             value=Estimate(*(least + scale * number for number in self.value)),
+            today=Estimate(*(least + scale * number for number in self.today)),
         )
 
 
@@ -159,7 +157,8 @@ class StudyEstimate:
             spread = chances[every, chosen[h]] ** 2 @ spread + variance
             spread = np.where(known, spread, (horizon - h) ** 2 / 12)
         policy = DeterministicPolicy(chosen)
-        return Answer(policy, chosen == 0, alternative, difference, error, self._worth(policy))
+        worth = self._worth(policy), self._worth(DeterministicPolicy(np.zeros_like(chosen)))
+        return Answer(policy, chosen == 0, alternative, difference, error, *worth)
 
     def _values(self, h: int, ahead: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = self._sums.layer(h)

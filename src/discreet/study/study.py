@@ -27,6 +27,7 @@ from discreet._types import IntArray, JsonObject, Plain
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
+from discreet.learners.estimate import Estimate
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
@@ -44,7 +45,7 @@ from discreet.study.drivers import (
     how_it_ended,
     make_driver,
 )
-from discreet.study.estimate import Answer, Estimate, StudyEstimate
+from discreet.study.estimate import Answer, StudyEstimate
 from discreet.study.ledger import StudySeal, Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.power import smallest_difference, what_it_sees
