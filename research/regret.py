@@ -2,26 +2,30 @@
 
     python -m research.regret run rows.csv --problems Lock chain --learners flow-ucb uniform-etc
     python -m research.regret run rows.csv --learners flow-ucb:shrink=0.8 --trusts shuffle:bits
-    python -m research.regret run rows.csv --label edited
-    python -m research.regret summary rows.csv --against flow-ucb > summary.csv
+    python -m research.regret run rows.csv --label 43ada0f --src WORKTREE/src
+    python -m research.regret summary rows.csv --against flow-ucb@43ada0f > summary.csv
 
 ``run`` appends one row per run as it ends, and leaves out what the file has. A learner may have
-settings (``NAME:KEY=VALUE,...``), a trust model a mechanism (``shuffle:bits``). To try another rule
-or constant, edit the learner and give its rows a ``--label``: they are ``NAME@label`` then.
+settings (``NAME:KEY=VALUE,...``), a trust model a mechanism (``shuffle:bits``). ``--problems`` may
+name groups (``reported``, ``families``, ``fresh``). Rows of another version of the package, in
+``--src``, or of a learner that was edited, have a ``--label``: they are of ``NAME@label``. All
+versions meet the same problems, handed over as arrays.
 
 ``uniform-etc`` explores with random actions for n users and commits; it leaves a row for every
 n (by quarters of a decade), and the summary picks n *in hindsight*, for every cell anew, by the
 least mean regret over all runs. No honest learner could, and so it is a strong baseline.
 
-``summary`` prints CSV: a line for each cell and learner, ratios of mean regrets paired by run with
-95% bootstrap intervals, and geometric means of the ratios over problems. A run is locked in if its
-last users (regret is recorded at 0.89·K and at K) lose more than 1% of the uniform policy's regret.
+``summary`` prints CSV: a line for each cell and learner, ratios of mean regrets to ``--against``
+(a learner, or a trust model) paired by run with 95% bootstrap intervals, and geometric means of the
+ratios over problems. A run is locked in if its last users (regret is recorded at 0.89·K and at K)
+lose more than 1% of the uniform policy's regret.
 """
 
 import argparse
 import csv
 import itertools
 import json
+import multiprocessing
 import sys
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -33,10 +37,12 @@ import numpy as np
 import discreet
 from discreet.errors import DiscreetError
 from discreet.learners.result import Result
-from discreet.mdp import evaluate, plan, uniform_policy
+from discreet.mdp import TabularMDP, evaluate, plan, uniform_policy
 from discreet.privacy.trust import TrustModel, make_trust
 from research import parser
-from research.problems import FAMILIES, FRESH, REPORTED, problem
+
+if __name__ != "__mp_main__":  # a process that was spawned may have another version of the package
+    from research.problems import FAMILIES, FRESH, REPORTED, problem
 
 DELTA = 1e-6
 LENGTHS = tuple(round(10 ** (quarter / 4)) for quarter in range(10, 34))
@@ -80,9 +86,22 @@ class Row(Task):
     batches: int
 
 
-def run_task(task: Task) -> list[Row]:
-    """The rows of one task."""
+def model_of(task: Task) -> dict:
+    """What its run meets, as arrays that every version of the package takes."""
     mdp = problem(task.problem, task.seed + task.run)
+    if mdp.stationary:
+        steps = {"horizon": mdp.horizon}
+        return steps | {
+            "transitions": mdp.transitions[0],
+            "rewards": mdp.rewards[0],
+            "initial": mdp.initial,
+        }
+    return {"transitions": mdp.transitions, "rewards": mdp.rewards, "initial": mdp.initial}
+
+
+def run_task(task: Task, model: dict) -> list[Row]:
+    """The rows of one task."""
+    mdp = TabularMDP(**model)
     best = plan(mdp).value
     uniform = float(best - evaluate(mdp, uniform_policy(mdp.shape)))
     name, settings = parsed(task.learner.partition("@")[0])
@@ -174,13 +193,17 @@ def run_all(options: argparse.Namespace) -> None:
     done = {astuple(row)[:7] for row in read_rows(options.file)}
     left = [task for task in tasks(options) if key_of(task) not in done]
     text = options.file.read_text("utf-8") if options.file.exists() else ""
-    with options.file.open("a", newline="") as file, ProcessPoolExecutor(options.jobs) as pool:
+    if options.src:
+        sys.path.insert(0, str(options.src))  # processes that are spawned import from there
+    context = multiprocessing.get_context("spawn" if options.src else "fork")
+    pool = ProcessPoolExecutor(options.jobs, mp_context=context)
+    with options.file.open("a", newline="") as file, pool:
         writer = csv.writer(file)
         if not text:
             writer.writerow([item.name for item in fields(Row)])
         elif not text.endswith("\n"):
             file.write("\n")
-        running = {pool.submit(run_task, task): task for task in left}
+        running = {pool.submit(run_task, task, model_of(task)): task for task in left}
         for number, ended in enumerate(as_completed(running), 1):
             rows = ended.result()
             writer.writerows(astuple(row) for row in rows)
@@ -204,24 +227,42 @@ def summary(rows: list[Row], against: str) -> list[dict]:
     for cell, found in cells.items():
         if found:
             found.update(in_hindsight(exploring, cell, set(next(iter(found.values())))))
-    lines = [
-        described(cell, learner, runs, found.get(against, {}))
-        for cell, found in cells.items()
-        for learner, runs in found.items()
-    ]
-    ratios = defaultdict(list)
-    for line in lines:
-        if line.get("ratio") and line["learner"] != against:
-            ratios[line["trust"], line["epsilon"], line["users"], line["learner"]].append(
-                line["ratio"]
-            )
-    for key, found in ratios.items():
-        mean = float(np.exp(np.mean(np.log(found))))
-        names = ("trust", "epsilon", "users", "learner")
-        lines.append(
-            dict(zip(names, key, strict=True)) | {"problem": "geometric mean", "ratio": mean}
-        )
+    lines, drawn = [], defaultdict(list)
+    for cell, found in cells.items():
+        for learner, runs in found.items():
+            name, _, *rest = cell
+            if against in {row.trust for row in rows}:
+                rivals = cells.get((name, against, *rest), {}).get(learner, {})
+            else:
+                rivals = found.get(against, {})
+            ratios = paired_ratios(runs, rivals)
+            lines.append(described(cell, learner, runs) | spread(ratios))
+            if len(ratios) and rivals is not runs:
+                drawn[(*cell[1:], learner)].append(ratios)
+    for (trust, epsilon, users, learner), found in drawn.items():
+        line = {"problem": f"geometric mean of {len(found)}", "trust": trust, "epsilon": epsilon}
+        line |= {"users": users, "learner": learner}
+        lines.append(line | spread(np.exp(np.mean(np.log(found), axis=0))))
     return lines
+
+
+def paired_ratios(runs: dict, rivals: dict) -> np.ndarray:
+    """Of mean regrets over the runs of both; then the same of `DRAWS` bootstrap samples."""
+    both = sorted(set(runs) & set(rivals))
+    if not both:
+        return np.empty(0)
+    ours, theirs = (np.array([of[key].regret for key in both]) for of in (runs, rivals))
+    picks = np.random.default_rng(0).integers(len(both), size=(DRAWS, len(both)))
+    picks = np.concatenate([np.arange(len(both))[None], picks])
+    return ours[picks].mean(axis=1) / theirs[picks].mean(axis=1)
+
+
+def spread(ratios: np.ndarray) -> dict:
+    """The ratio and its interval; nothing of none."""
+    if not len(ratios):
+        return {}
+    low, high = np.quantile(ratios[1:], [0.025, 0.975])
+    return {"ratio": float(ratios[0]), "low": float(low), "high": float(high)}
 
 
 def in_hindsight(exploring: dict, cell: tuple, keys: set) -> dict[str, dict]:
@@ -240,7 +281,7 @@ def in_hindsight(exploring: dict, cell: tuple, keys: set) -> dict[str, dict]:
     return best
 
 
-def described(cell: tuple, learner: str, runs: dict, rivals: dict) -> dict:
+def described(cell: tuple, learner: str, runs: dict) -> dict:
     """One line of the summary."""
     regrets = np.array([row.regret for row in runs.values()])
     uniform = np.array([row.uniform for row in runs.values()])
@@ -255,13 +296,6 @@ def described(cell: tuple, learner: str, runs: dict, rivals: dict) -> dict:
         "worst_last": lasts.max(),
         "most_batches": max(row.batches for row in runs.values()),
     }
-    both = sorted(set(runs) & set(rivals))
-    if both:
-        ours, theirs = (np.array([of[key].regret for key in both]) for of in (runs, rivals))
-        picks = np.random.default_rng(0).integers(len(both), size=(DRAWS, len(both)))
-        drawn = ours[picks].mean(axis=1) / theirs[picks].mean(axis=1)
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        line |= {"ratio": ours.mean() / theirs.mean(), "low": low, "high": high}
     return line
 
 
@@ -270,9 +304,10 @@ def main() -> None:
     arguments = parser("research.regret", __doc__)
     arguments.add_argument("command", choices=["run", "summary"])
     arguments.add_argument("file", type=Path)
-    known = [*REPORTED, *FAMILIES, *FRESH]
+    groups = {"reported": REPORTED, "families": FAMILIES, "fresh": FRESH}
+    known = [*groups, *REPORTED, *FAMILIES, *FRESH]
     arguments.add_argument(
-        "--problems", nargs="+", default=list(REPORTED), choices=known, metavar="NAME"
+        "--problems", nargs="+", default=["reported"], choices=known, metavar="NAME"
     )
     arguments.add_argument("--learners", nargs="+", default=["flow-ucb", "uniform-etc"])
     arguments.add_argument("--trusts", nargs="+", default=["central", "shuffle"])
@@ -281,9 +316,11 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--jobs", type=int, default=1)
-    arguments.add_argument("--label", default="", help="of the rows of an edited learner")
+    arguments.add_argument("--label", default="", help="of the rows of another version")
+    arguments.add_argument("--src", type=Path, help="folder of the other version's package")
     arguments.add_argument("--against", default="flow-ucb", help="what the summary divides by")
     options = arguments.parse_args()
+    options.problems = [one for name in options.problems for one in groups.get(name, [name])]
     if options.command == "run":
         try:
             run_all(options)

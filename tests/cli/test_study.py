@@ -113,6 +113,16 @@ def test_it_prints_the_guarantee_and_what_it_can_see(rehearsed, discreet):
     assert "discreet study ask b.db" in out
 
 
+def test_what_the_counts_contradict_is_said(rehearsed, discreet, run, monkeypatch):
+    note = "stationary=True was declared, and the counts contradict it"
+    assert run("show", "study.db")["notes"] == run("policy", "study.db")["notes"] == []
+    monkeypatch.setattr("discreet.study.study.Study.notes", (note,))
+    assert run("show", "study.db")["notes"] == run("policy", "study.db")["notes"] == [note]
+    for command in ("show", "policy", "close"):
+        code, out, err = discreet("study", command, "study.db")
+        assert code == 0 and note in " ".join((out + err).split())
+
+
 def test_a_secure_study_says_nothing_of_a_rehearsal(place, run):
     made = run("start", "study.db", "--design", "design.toml")
     assert not made["simulated"]

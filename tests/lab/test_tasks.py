@@ -25,6 +25,20 @@ def test_nothing_to_run_is_one_sentence():
         expand(experiment("psrl", trusts=[{"model": "shuffle", "epsilon": [1.0]}]))
 
 
+def test_an_experiment_limits_the_recruitments_of_a_learner(monkeypatch):
+    made, learn = [], discreet.learn
+    monkeypatch.setattr(
+        "discreet.learners.learn.learn", lambda *a, **k: made.append(learn(*a, **k)) or made[-1]
+    )
+    limited = {"name": "flow-ucb", "settings": {"batches": 4}}
+    tiny = experiment("flow-ucb", limited, trusts=[CENTRAL], episodes=[20_000])
+    outcomes = [execute(task) for task in tasks_of(tiny)]
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    assert [outcome.record["settings"]["batches"] for outcome in outcomes] == [None, 4]
+    free, few = (len(result.extras["batches"]) for result in made)
+    assert few <= 4 < free
+
+
 def test_cells_come_in_the_order_of_the_file():
     cells = expand(experiment("ucbvi", "dp-ucbvi", trusts=[{"model": "none"}, LOCAL, CENTRAL]))
     found = [(c.learner.name, c.trust_name, getattr(c.trust, "epsilon", None)) for c in cells]

@@ -5,6 +5,7 @@ import pytest
 import discreet
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.study.design import design_of, read_design
+from helpers.studies import advance
 
 PLAIN = {
     "states": ["ill", "well"],
@@ -24,6 +25,23 @@ def test_every_argument_of_start(tmp_path):
     study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
     assert study.config["settings"] == {"confidence": 0.5}
     assert study.names == design_of(PLAIN).vocabulary
+
+
+@pytest.mark.parametrize(
+    ("settings", "batches"),
+    [({}, 6), ({"batches": 3}, 3), ({"batches": 5}, 5)],
+    ids=["as many as it takes", "three", "five"],
+)
+def test_a_design_limits_how_often_people_are_recruited(tmp_path, settings, batches):
+    plain = {**PLAIN, "states": 3, "steps": 4, "episodes": 3000, "settings": settings}
+    plain |= {"trust": {"model": "central", "epsilon": 1.0, "delta": 1e-6}}
+    arguments = design_of(plain).arguments()
+    study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
+    while not study.finished:
+        advance(study, study.batches)
+        study = discreet.resume(study.path)  # the limit holds after a restart
+    assert study.users == 3000
+    assert study.batches <= batches if settings else study.batches >= batches
 
 
 def test_cut_points_make_the_states():

@@ -10,6 +10,8 @@ from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, MissingExtraError, StudyError, UnsupportedError
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
+from discreet.mdp import make
+from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.sampling import samplers
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -444,3 +446,26 @@ def test_a_rehearsal_says_so(tmp_path):
     assert "SIMULATED, protects nobody" in str(study)
     plain = begin(tmp_path / "none.db", discreet.NoPrivacy())
     assert str(plain.guarantee) == "no privacy"
+
+
+@pytest.mark.parametrize("learner", ["flow-ucb", "explore-then-commit", "trial"])
+@pytest.mark.parametrize("stationary", [True, False])
+def test_a_declared_stationarity_that_counts_contradict_is_said(tmp_path, learner, stationary):
+    mdp = make("RandomMDP", states=3, actions=2, horizon=4, seed=3, stationary=stationary)
+    study = begin(
+        tmp_path / "study.db",
+        learner=learner,
+        episodes=40_000,
+        stationary=True,
+        **({"batches": 3} if learner == "flow-ucb" else {}),
+        start_states=np.nonzero(mdp.initial)[0].tolist(),
+    )
+    assert study.notes == ()
+    while not study.finished:
+        rng = np.random.default_rng(study.batches)
+        episodes = sample_trajectories(mdp, study.ask(), study.batch_size, rng)
+        study.tell(episodes, users=names(study))
+    assert study.notes == discreet.resume(study.path).notes
+    said = "stationary=True was declared, and the counts contradict it"
+    assert [said in note for note in study.notes] == [True] * (not stationary)
+    assert (said in str(study)) == (not stationary)

@@ -336,6 +336,7 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
         ("state", state),
         ("value of the policy so far", _worth(study)),
+        *(("note", note) for note in study.notes),
         *_key_rows(study),
         ("head", study.head),
     ]
@@ -372,6 +373,7 @@ def policy(
                 "study": str(file),
                 **_guaranteed(study),
                 "value": found.value._asdict(),
+                "notes": list(study.notes),
                 "policy": rows,
                 "output": None if output is None else str(output),
                 "head": study.head,
@@ -381,6 +383,9 @@ def policy(
         _policy_table(f"Policy of {file}, worth {found.value}", study, rows)
     else:
         say(f"{output}: worth {found.value}. {study.guarantee}")
+    if not json:
+        for note in study.notes:
+            warn(note)
 
 
 @app.command()
@@ -473,6 +478,7 @@ def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("users", f"{study.users:,} in {counted(study.batches, 'batch')}"),
         ("guaranteed to each", str(study.guarantee)),
         ("value of the policy", _worth(study)),
+        *(("note", note) for note in study.notes),
         ("head", study.head),
     ]
     _answer(_facts(study), f"Study {file} is closed", rows, json=json)
@@ -515,6 +521,7 @@ def _facts(study: "Study") -> dict[str, Any]:
         "finished": study.finished,
         "next_batch": None if study.finished else study.batch_size,
         "value": {"estimate": value.value, "low": value.low, "high": value.high},
+        "notes": list(study.notes),
         "key": _key(study),
         "head": study.head,
     }

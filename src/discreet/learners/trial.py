@@ -34,6 +34,7 @@ from discreet.learners.estimate import (
     action_values,
     visit_noise_factors,
 )
+from discreet.learners.pooling import contradictions
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
@@ -166,6 +167,7 @@ class Trial(FlowLearner[TrialSettings]):
         self.settings |= {"batches": stages, "stationary": problem.stationary}
         layers = 1 if problem.stationary else shape.horizon
         self._sums = CountSums.empty(layers, shape.states, shape.actions)
+        self._steps = CountSums.empty(*shape.visits)
         self._seed = int(self.rng.integers(2**62))
         self._told = 0
         self._batches = 0
@@ -223,9 +225,18 @@ class Trial(FlowLearner[TrialSettings]):
             visit_variance=spread,
         )
         self._sums.add(batch, 1.0, 1.0)  # weights by visits were no better
+        if self.problem.stationary:
+            self._steps.add(batch, 1.0, 1.0)
         self._told += counts.users
         self._batches += 1
         self._pending = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether counts contradict a stationarity that was declared."""
+        if not self.problem.stationary or not self._told:
+            return ()
+        return contradictions(self._steps, 0.25 if self.mechanism.centred else 1.0)
 
     def _advantages(self) -> Shrunk:
         centre = 0.5 if self.mechanism.centred else 0.0
@@ -249,12 +260,14 @@ class Trial(FlowLearner[TrialSettings]):
             "batches": self._batches,
             "seed": self._seed,
             "sums": self._sums.to_dict(),
+            "steps": self._steps.to_dict(),
         }
 
     def restore(self, state: JsonObject) -> None:
         self._told, self._seed = int(state["told"]), int(state["seed"])
         self._batches = int(state["batches"])
         self._sums = CountSums.from_dict(state["sums"])
+        self._steps = CountSums.from_dict(state["steps"])
         self._pending = None
 
 

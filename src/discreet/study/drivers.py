@@ -91,6 +91,11 @@ class Driver(ABC):
         """The learner's own greedy policy, where it has one."""
         return None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the learner has to say, in sentences."""
+        return ()
+
     @abstractmethod
     def state(self) -> dict[str, Plain]:
         """Everything needed to go on, as plain values."""
@@ -151,6 +156,10 @@ class BatchDriver(Driver):
 
     def greedy(self) -> DeterministicPolicy | None:
         return self.learner.greedy()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.learner.notes
 
     def state(self) -> dict[str, Plain]:
         return self.learner.state()

@@ -124,7 +124,7 @@ class Study:
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
-    `answer`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`; `users`,
+    `answer`, `notes`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`; `users`,
     `episodes`, `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects
     of one file may live in two processes; in one process keep one object per file.
     """
@@ -320,6 +320,11 @@ class Study:
         return answer.in_units(*self.reward_range)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What its reader should know, in sentences: a declaration that the counts contradict."""
+        return self.driver.notes
+
+    @property
     def ledger(self) -> list[dict[str, Plain]]:
         """Every entry of the file's ledger."""
         return list(self._store.entries())
@@ -372,7 +377,9 @@ class Study:
         return (
             f"{self._config['learner']}, {self.guarantee}\n"
             f"{self.users} of {self.episodes} users in {self.batches} batches, "
-            f"{about}\nvalue of the policy so far: {self.value}\nhead {self.head}"
+            f"{about}\nvalue of the policy so far: {self.value}\n"
+            + "".join(f"{note}\n" for note in self.notes)
+            + f"head {self.head}"
         )
 
     def encoder(self) -> Encoder:

@@ -133,6 +133,11 @@ def test_a_local_stream_has_its_dossier(tmp_path):
     assert "Every path of local/" in page
 
 
+def test_what_the_counts_contradict_is_said_beside_the_policy(material, monkeypatch):
+    monkeypatch.setattr(type(material.study), "notes", ("declared & contradicted",))
+    assert '<p class="fails">declared &amp; contradicted</p>' in section(render(material), 7)
+
+
 def test_what_cannot_be_written_is_refused_before_the_audit(tmp_path, monkeypatch):
     study = small(tmp_path / "study.db")
     for path, said in (("page.pdf", r"ends in \.html"), ("none/page.html", "folder that exists")):
