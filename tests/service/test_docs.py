@@ -6,9 +6,11 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+import discreet
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
+from helpers.studies import advance
 
 ROOT = Path(__file__).parents[2]
 NAME = r"test_p\d\d_\w+"
@@ -27,17 +29,46 @@ def test_every_promise_is_listed_with_its_tests():
         assert own - named == set() or "more" in rows[f"P{k}"], own - named
 
 
-def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch):
-    from discreet.cli.app import make_app
-
+def commands_of_the_guide():
+    """The words of `init` and of `tickets`."""
     text = (ROOT / "docs" / "service" / "deploy.md").read_text("utf-8")
     block = re.search(r"```\n( +discreet service init .*?)```", text, re.DOTALL)[1]
-    commands = block.replace("\\\n", " ").strip().splitlines()
-    assert [shlex.split(line)[2] for line in commands] == ["init", "tickets"]
+    return [shlex.split(line)[1:] for line in block.replace("\\\n", " ").strip().splitlines()]
+
+
+def run(words):
+    from discreet.cli.app import make_app
+
+    done = CliRunner().invoke(make_app(), words)
+    assert done.exit_code == 0, done.output
+
+
+def guides_study(folder, number, *changes):
+    """The guide's study with batches as small as 20, simulated to its end."""
+    init, _ = commands_of_the_guide()
+    init[2] = str(folder)
+    run([*init, "--min-users", "20", "--rehearsal", *changes])
+    study = discreet.resume(folder / "analyser" / "study.db")
+    while not study.finished:
+        assert study.batch_size >= 20
+        advance(study, seed=1000 * number + study.batches)
+    assert study.batches > 5 and study.episodes - study.users < 20
+    return study
+
+
+def test_the_guides_study_with_small_batches_goes_on_to_its_end(tmp_path, long_run):
+    """No batch below the least size ends it: only that fewer people are left."""
+    for number in range(24 if long_run else 2):
+        changes = [] if long_run else ["--episodes", "2000"]
+        guides_study(tmp_path / str(number), number, *changes)
+
+
+def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch):
+    commands = commands_of_the_guide()
+    assert [words[1] for words in commands] == ["init", "tickets"]
     monkeypatch.chdir(tmp_path)
-    for line in commands:
-        done = CliRunner().invoke(make_app(), shlex.split(line)[1:])
-        assert done.exit_code == 0, done.output
+    for words in commands:
+        run(words)
     folder = tmp_path / "hospital"
     of = Charter.from_bytes((folder / "charter.json").read_bytes())
     assert (float(of.epsilon), float(of.delta), float(of.honest)) == (1, 1e-6, 0.9)

@@ -49,6 +49,11 @@ def test_a_study_that_runs_well_is_green(seen):
     found = colours(monitor)
     assert found.pop("clock") == "red"  # the test's clock is not the server's
     assert set(found.values()) == {"green"}
+    names, asked = analyser.charter.names, analyser.latest().manifest.policy
+    assert not monitor.sight.paused and monitor.sight.policy == {
+        step: [names["actions"][action] for action in row]
+        for step, row in zip(names["steps"], asked, strict=True)
+    }
     assert f"{analyser.study.users:,} of 40" in monitor.sight.facts["users so far"]
     assert "(4, 0.0001)-SDP" in monitor.sight.facts["privacy spent"]
 
@@ -59,6 +64,9 @@ def test_what_goes_wrong_is_yellow_or_red(seen, monkeypatch):
     (running.folder / "manifests" / "000000.manifest").rename(running.folder / "away")
     monkeypatch.setattr(analyser.client, "_url", "http://127.0.0.1:9")
     monitor.look("counted")
+    assert monitor.sight.paused and "fallback policy in force" in monitor.page()
+    first = analyser.charter.names["actions"][0]
+    assert {action for row in monitor.sight.policy.values() for action in row} == {first}
     found = colours(monitor)
     assert found["keys of counted batches"] == found["ledger"] == found["answers"] == "red"
     (running.folder / "away").rename(running.folder / "manifests" / "000000.manifest")

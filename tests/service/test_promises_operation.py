@@ -1,10 +1,12 @@
 """P9 to P11 and P18 to P20: who may ask what, bad input, time, versions, and the end."""
 
 import ast
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import sqlite3
@@ -32,7 +34,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 from discreet.service.shuffler import server
 from discreet.service.shuffler.sqlite import SqliteStore
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.state import StoreBusyError, open_store
 from helpers.clocks import ManualClock
 from helpers.faults import KINDS, FaultProxy
 from helpers.service_analysers import running_study
@@ -352,13 +354,37 @@ def test_p19_a_report_opens_for_ever():
         first += c.messages
 
 
-@pytest.mark.parametrize("recorded", ["store-1.sql", "store.sql"])
-def test_p19_a_store_goes_on(tmp_path, recorded):
+def recorded_store(place, version):
+    """The recorded rows in tables as that version had them."""
+    text = (GOLDEN / "store.sql").read_text()
+    now, before = "'handed', 'done', 'expired', 'abandoned'", "'done', 'expired'"
+    if version == 1:
+        assert text.count(now) == text.count('"about" VALUES(1,2,') == 1
+        text = text.replace(now, before).replace('"about" VALUES(1,2,', '"about" VALUES(1,1,')
+    if not place.startswith("postgresql"):
+        with contextlib.closing(sqlite3.connect(place)) as database:
+            database.executescript(text)
+        return
+    import psycopg
+
+    from discreet.service.shuffler.postgres import _SCHEMA
+
+    tables = re.sub(r"\s+", " ", _SCHEMA)
+    assert tables.count(now) == 1
+    rows = re.findall(r'INSERT INTO "\w+" VALUES\(.*?\);', text)
+    assert len(rows) == 8
+    with psycopg.connect(place) as database:
+        database.execute(tables.replace(now, before) if version == 1 else tables)
+        for row in rows:
+            bytes_ = re.sub(r"X'(\w+)'", r"'\\x\1'", row)
+            database.execute(re.sub(r'"report" VALUES\(\d+,', "report (body) VALUES(", bytes_))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_p19_a_store_goes_on(place, version):
     """Also one that an earlier version has written, with its tables as they were."""
-    database = sqlite3.connect(tmp_path / "s.db")
-    database.executescript((GOLDEN / recorded).read_text())
-    database.close()
-    store = SqliteStore(str(tmp_path / "s.db"), OF)
+    recorded_store(place, version)
+    store = open_store(place, OF)
     store.adopt(on_new=lambda: pytest.fail("it has its charter"))
     one = announced(OF)
     assert (store.live().state, store.live().received) == ("open", 2)
@@ -368,7 +394,7 @@ def test_p19_a_store_goes_on(tmp_path, recorded):
     assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     assert store.state(0) == "handed"
     store.close()
-    again = SqliteStore(str(tmp_path / "s.db"), OF)
+    again = open_store(place, OF)
     again.adopt(on_new=lambda: pytest.fail("it has its charter"))
     again.close()
 
@@ -462,6 +488,35 @@ def test_p20_sigterm_ends_every_role(tmp_path, port):
             process.stderr.close()
             process.wait()
     assert codes[1] == 0 and codes[0] in (0, -signal.SIGTERM)
+
+
+def test_p20_an_analyser_that_cannot_go_on_ends_with_a_code_that_systemd_counts(tmp_path):
+    """Its key is lost: no start mends that, so the unit's limit of failures has to stop it."""
+    from discreet.service.setup import Terms, make_tickets, setup_service
+    from helpers.services import study_arguments
+
+    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
+    one = setup_service(tmp_path / "x", terms, trust=trust, **study_arguments())
+    make_tickets(one.folder, 3)
+    config = configs.ShufflerConfig.read(one.config("shuffler"))
+    with serving(server.make_shuffler(config, rehearsal=True)) as url:
+        file = one.config("analyser")
+        file.write_text(file.read_text().replace("http://127.0.0.1:8700", url))
+        settings_ = configs.AnalyserConfig.read(file)
+        analyser = analysers.make_analyser(settings_, rehearsal=True)
+        assert analyser.step() == "waiting"
+        analyser.close()
+        for key in (one.folder / "analyser" / "keys").iterdir():
+            key.unlink()
+        words = ["analyser", "--config", str(file), "--rehearsal"]
+        command = [sys.executable, "-c", ROLE, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode > 0 and "`discreet service abandon`" in done.stderr
+    assert "Traceback" not in done.stderr
+    unit = pathlib.Path(__file__).parents[2] / "examples" / "service" / "discreet-analyser.service"
+    text = unit.read_text()
+    assert "\nRestart=on-failure\n" in text and "StartLimitBurst=" in text
+    assert "SuccessExitStatus" not in text
 
 
 def test_p20_sigterm_ends_a_device_that_waits_and_its_report_stays(tmp_path):

@@ -335,7 +335,7 @@ def follow_the_runbook(site):
     site.check()
     for age in ("this batch", "the batch before", "none"):
         store = site.folder / "shuffler" / "shuffler.db"
-        if age == "this batch":
+        if age != "none":
             site.analyser.step()
         copied = sqlite3.connect(site.folder / "copy.db")
         with contextlib.closing(sqlite3.connect(store)) as source, contextlib.closing(copied):

@@ -38,6 +38,9 @@ ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file
 Rehearsal = Annotated[
     bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
 ]
+CaFile = Annotated[
+    Path | None, typer.Option(help="Certificates (PEM) of an authority of your own.")
+]
 LogFormat = Annotated[Literal["text", "json"], typer.Option(help="Of the lines on standard error.")]
 
 app = typer.Typer(
@@ -415,9 +418,7 @@ def _episode(path: Path) -> dict[str, Any]:
 @app.command("status")
 def status(
     url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL,
-    ca_file: Annotated[
-        Path | None, typer.Option(help="Certificates (PEM) of an authority of your own.")
-    ] = None,
+    ca_file: CaFile = None,
     json: Json = False,
 ) -> None:
     """What a shuffler says in public: the guarantee, and totals."""
@@ -456,6 +457,7 @@ def verify(
     url: Annotated[
         str, typer.Option(help="Of the shuffler, which keeps all manifests as a second witness.")
     ] = "",
+    ca_file: CaFile = None,
     json: Json = False,
 ) -> None:
     """Check a charter's certificate, the chain of manifests, and the ledger."""
@@ -474,7 +476,7 @@ def verify(
     if manifests is not None or url:
         signed = [] if manifests is None else verification.read_manifests(manifests)
         if url:
-            with Client(url) as client:
+            with Client(url, ca_file=ca_file) as client:
                 theirs = verification.fetch_manifests(client)
             if manifests is not None:
                 verification.check_witness(signed, theirs)

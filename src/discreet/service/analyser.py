@@ -366,11 +366,12 @@ class Analyser:
         try:
             self._client.announce(number, current.signed)
         except Refusal as refusal:
-            if refusal.code == "batchPending" and self._unseen(number - 1):
+            if refusal.code == "batchPending":  # and the batch before this one is over
                 raise InvalidInputError(
-                    f"The shuffler does not know manifest {number - 1}: its store was lost, or put "
-                    f"back from a copy, and has forgotten who was counted. Nothing was changed. "
-                    f"Its operator runs `discreet service recover` (docs/service/operate.md)."
+                    f"The shuffler does not know how manifest {number - 1} ended: its store was "
+                    f"lost, or put back from a copy, and has forgotten who was counted. Nothing "
+                    f"was changed. Its operator runs `discreet service recover` "
+                    f"(docs/service/operate.md)."
                 ) from None
             if refusal.code != "badDeadline":
                 raise

@@ -61,7 +61,8 @@ class Sight:
         totals: public numbers by name: metrics.
         checks: by role or subject, all but those that depend on the moment.
         facts: what else the page says, in words.
-        policy: of the manifest in force: step -> the action for each state, by name.
+        policy: in force: step -> the action for each state, by name.
+        paused: nobody is asked anything at the moment, so it is what is done without a study.
         deadline: of the open batch.
     """
 
@@ -71,6 +72,7 @@ class Sight:
     checks: dict[str, list[Check]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     policy: dict[str, list[str]] = field(default_factory=dict)
+    paused: bool = False
     deadline: float | None = None
 
 
@@ -137,23 +139,25 @@ class Monitor:
             "users so far": f"{study.users:,} of {study.episodes:,}, {study.batches} batches",
             "privacy spent": f"by each of them, once: {study.guarantee}",
         }
-        policy: dict[str, list[str]] = {}
+        names, paused = charter.names, not public.get("batches_open")
+        rows = [[0] * charter.states] * charter.horizon  # the first action: what is done today
         if current is not None:
-            manifest, names = current.manifest, charter.names
+            manifest = current.manifest
+            rows = rows if paused else manifest.policy
             received = public.get("received", 0)
             facts["open batch"] = f"{received:,} of {manifest.users:,} reports"
             totals["batch_wanted"], totals["batch_received"] = manifest.users, received
-            policy = {
-                step: [names["actions"][action] for action in row]
-                for step, row in zip(names["steps"], manifest.policy, strict=True)
-            }
         return Sight(
             state=state,
             at=now,
             totals=totals,
             checks=checks,
             facts=facts,
-            policy=policy,
+            policy={
+                step: [names["actions"][action] for action in row]
+                for step, row in zip(names["steps"], rows, strict=True)
+            },
+            paused=paused,
             deadline=None if current is None else float(current.manifest.deadline),
         )
 

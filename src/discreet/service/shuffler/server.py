@@ -198,6 +198,7 @@ def serve(
 ) -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
     set_up_logging(log_format)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # it waits until all is read once
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
     with contextlib.ExitStack() as stack:
@@ -216,6 +217,7 @@ def serve(
                 reload(one, file)
 
         signal.signal(signal.SIGHUP, on_hangup)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
         make_server(app, config.host, config.port).run(listeners)
 
 
