@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
+from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec, register, registry
 from numpy.typing import ArrayLike
 
@@ -34,6 +34,8 @@ def from_gymnasium(
     ICU-Sepsis, and our own environments. States where episodes end absorb, at an original reward of
     0. Rewards are mapped linearly to [0, 1]; ``mdp.reward_map`` keeps the map. In ICU-Sepsis an
     inadmissible action does what the environment says: by default, a random admissible one.
+    A `RewardWrapper` around it changes the rewards; wrappers that would change anything else are
+    refused, since a model says nothing of them.
 
     >>> mdp = from_gymnasium("FrozenLake-v1", horizon=20)
     >>> mdp
@@ -50,8 +52,14 @@ def from_gymnasium(
         env = gymnasium.make(env)
     inner = env.unwrapped
     label = name or (env.spec.id if getattr(env, "spec", None) else type(inner).__name__)
+    rewarding = _reward_wrappers(env)
     own = getattr(inner, "mdp", None)
     if isinstance(own, TabularMDP):
+        if rewarding:
+            raise UnsupportedError(
+                f"{label} is an MDP of discreet, and {type(rewarding[0]).__name__} is a wrapper of "
+                f"its rewards; use mdp.replace(rewards=...) instead."
+            )
         if horizon != own.horizon and not own.stationary:
             raise UnsupportedError(
                 f"{own.name or 'The MDP'} differs by step and has horizon {own.horizon}; "
@@ -60,9 +68,9 @@ def from_gymnasium(
         return own if horizon == own.horizon else own.replace(horizon=horizon)
     dynamics = getattr(inner, "dynamics", None)
     if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
-        model = _read_table(inner)
+        model = _read_table(inner, rewarding)
     elif isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics):
-        model = _read_sepsis(inner)
+        model = _read_sepsis(inner, rewarding)
     else:
         raise UnsupportedError(
             f"{label} does not expose a finite model (no P table, no transition arrays); build a "
@@ -87,6 +95,46 @@ def from_gymnasium(
         name=label,
         reward_map=reward_map,
     )
+
+
+_WATCHING = (
+    *(wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker, wrappers.Autoreset),
+    *(wrappers.RecordEpisodeStatistics, wrappers.RecordVideo, wrappers.RenderCollection),
+    wrappers.HumanRendering,
+)
+"""Wrappers that leave the model as it is; where episodes end, the horizon says."""
+
+
+def _reward_wrappers(env: gymnasium.Env) -> list[gymnasium.RewardWrapper]:
+    """Those around an environment, the innermost first."""
+    found: list[gymnasium.RewardWrapper] = []
+    while isinstance(env, gymnasium.Wrapper):
+        plain = isinstance(env, gymnasium.RewardWrapper) and all(
+            getattr(type(env), name) is getattr(gymnasium.RewardWrapper, name)
+            for name in ("step", "reset")
+        )
+        if plain:
+            found.insert(0, env)
+        elif not isinstance(env, _WATCHING):
+            raise UnsupportedError(
+                f"The wrapper {type(env).__name__} changes more than rewards, which the model of "
+                f"{type(env.unwrapped).__name__} does not show; pass env.unwrapped if it does not "
+                f"matter, or build a TabularMDP."
+            )
+        env = env.env
+    return found
+
+
+def _wrapped(reward: float, rewarding: list[gymnasium.RewardWrapper]) -> float:
+    for wrapper in rewarding:
+        given, reward = reward, float(wrapper.reward(reward))
+        again = float(wrapper.reward(given))
+        if reward != again:
+            raise UnsupportedError(
+                f"The wrapper {type(wrapper).__name__} gave {reward} and then {again} for the same "
+                f"reward; a model needs a fixed one."
+            )
+    return reward
 
 
 def to_gymnasium(mdp: TabularMDP) -> "TabularEnv":
@@ -194,8 +242,8 @@ class _Outcomes(NamedTuple):
     over: BoolArray
 
 
-def _read_table(inner: gymnasium.Env) -> _Model:
-    states, outcomes = _outcomes(inner)
+def _read_table(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]) -> _Model:
+    states, outcomes = _outcomes(inner, rewarding)
     initial = getattr(inner, "initial_state_distrib", None)
     state, action, probability, ahead, reward, over = outcomes
     ends = np.unique(ahead[over])
@@ -224,12 +272,14 @@ def _read_table(inner: gymnasium.Env) -> _Model:
     )
 
 
-def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
+def _outcomes(
+    inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]
+) -> tuple[int, _Outcomes]:
     """All lines of the table with positive probability, with states and actions from 0."""
     states, first_state = _numbering(inner.observation_space, inner.P)
     actions, first_action = _numbering(inner.action_space, inner.P[first_state])
     lines = [
-        (s, a, float(p), int(ahead) - first_state, float(reward), bool(over))
+        (s, a, float(p), int(ahead) - first_state, _wrapped(float(reward), rewarding), bool(over))
         for s in range(states)
         for a in range(actions)
         for p, ahead, reward, over in inner.P[s + first_state][a + first_action]
@@ -241,11 +291,12 @@ def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
     )
 
 
-def _read_sepsis(inner: gymnasium.Env) -> _Model:
+def _read_sepsis(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]) -> _Model:
     """The model of ICU-Sepsis; the strategy for inadmissible actions is the environment's own."""
     dynamics = inner.dynamics
     transitions = np.array(dynamics["tx_mat"], np.float64)
-    rewards = np.asarray(dynamics["r_mat"], np.float64)
+    values, places = np.unique(np.asarray(dynamics["r_mat"], np.float64), return_inverse=True)
+    rewards = np.array([_wrapped(v, rewarding) for v in values])[places.reshape(transitions.shape)]
     inadmissible = ~admissible_actions(inner)
     if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
         transitions[inadmissible] = np.eye(1, len(transitions), _DEATH)[0]
