@@ -102,7 +102,8 @@ _WATCHING = (
     *(wrappers.RecordEpisodeStatistics, wrappers.RecordVideo, wrappers.RenderCollection),
     wrappers.HumanRendering,
 )
-"""Wrappers that leave the model as it is; where episodes end, the horizon says."""
+"""Wrappers that leave the model as it is; where episodes end, the horizon says. Those of ICU-Sepsis
+number its actions as its arrays do."""
 
 
 def _reward_wrappers(env: gymnasium.Env) -> list[gymnasium.RewardWrapper]:
@@ -115,7 +116,7 @@ def _reward_wrappers(env: gymnasium.Env) -> list[gymnasium.RewardWrapper]:
         )
         if plain:
             found.insert(0, env)
-        elif not isinstance(env, _WATCHING):
+        elif not (isinstance(env, _WATCHING) or type(env).__module__.startswith("icu_sepsis.")):
             raise UnsupportedError(
                 f"The wrapper {type(env).__name__} changes more than rewards, which the model of "
                 f"{type(env.unwrapped).__name__} does not show; pass env.unwrapped if it does not "
