@@ -99,12 +99,22 @@ def test_one_learner_with_settings(discreet, here):
     assert resolved.environments[0].parameters == {"states": 3, "horizon": 3}
 
 
+def test_options_change_an_experiment(discreet, here):
+    arguments = ["run", "tiny.toml", "--epsilon", "3", "--learner", "flow-ucb", "--runs", "1"]
+    code, out, _ = discreet(*arguments, "--jobs", "1", "--json")
+    rows = json.loads(out)["results"]
+    assert code == 0
+    assert {row["epsilon"] for row in rows if row["trust"] != "none"} == {3.0}
+    assert {row["learner"] for row in rows} == {"flow-ucb"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["tiny.toml", "--epsilon", "2"], "--epsilon belongs to --learner"),
+        (["--epsilon", "2"], "--epsilon belongs to --learner"),
+        (["tiny.toml", "--paper", "001"], "'tiny.toml' and --paper 001"),
         (["tiny.toml", "--set", "a=1"], "--set belongs to --learner"),
-        (["tiny.toml", "--learner", "ucbvi"], "'tiny.toml' and --learner ucbvi"),
+        (["tiny.toml", "--learner", "ucbvi"], "Unknown learner of experiment 'tiny' 'ucbvi'"),
         (["--learner", "ucbvi", "--quick"], "--quick belongs to shipped experiments"),
         (["--learner", "ucbvi", "--environment", "River"], "Unknown environment"),
         (["--learner", "ucbvi", "--trust", "shuffle", "--epsilon", "1"], "cannot run under"),
@@ -152,8 +162,8 @@ def test_the_offered_experiment_runs_its_quick_variant(discreet, here, monkeypat
 
 
 def test_an_option_of_zero_is_an_option(discreet, here):
-    for option in ("--epsilon", "--delta"):
-        assert f"{option} belongs to --learner" in discreet("run", "tiny.toml", option, "0")[2]
+    assert "--delta belongs to --learner" in discreet("run", "tiny.toml", "--delta", "0")[2]
+    assert "epsilon > 0" in discreet("run", "tiny.toml", "--epsilon", "0")[2]
     code, _, err = discreet("run", "--learner", "dp-ucbvi", "--trust", "local", "--epsilon", "0")
     assert code == 2
     assert "epsilon > 0" in err

@@ -44,7 +44,10 @@ class OneLearner:
     """Options that describe one learner instead of an experiment file."""
 
     learner: Annotated[
-        str | None, typer.Option(help="Run one learner instead.", autocompletion=learners)
+        str | None,
+        typer.Option(
+            help="Run one learner; with an experiment: only its lines.", autocompletion=learners
+        ),
     ] = None
     paper: Annotated[
         str | None,
@@ -58,7 +61,9 @@ class OneLearner:
         str | None,
         _beside_learner("none, central, local or shuffle (none).", trusts, papers=False),
     ] = None
-    epsilon: Annotated[float | None, _beside_learner("of the guarantee (the paper's).")] = None
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of the guarantee (the paper's, the experiment's).")
+    ] = None
     delta: Annotated[float | None, _beside_learner("of the guarantee (0, the paper's).")] = None
     mechanism: Annotated[
         str | None, _beside_learner("of the release (the best one).", papers=False)
@@ -78,7 +83,7 @@ class OneLearner:
 
     @property
     def given(self) -> list[str]:
-        """The options that somebody typed, besides --learner."""
+        """The options that somebody typed, besides --learner and --paper."""
         unused: tuple[object, ...] = (None, [])
         names = [f.name for f in fields(self) if getattr(self, f.name) not in unused]
         own = ("learner", "paper")
@@ -152,6 +157,8 @@ def run(
     single = _single if one.paper is None else _printed
     chosen = single(one) if experiment is None else load_experiment(experiment)
     chosen = chosen.variant("quick") if quick else chosen
+    if experiment is not None:
+        chosen = chosen.only(one.learner, one.epsilon)
     imports = tuple(dict.fromkeys([*imported(), *chosen.imports]))
     chosen = changes.of(replace(chosen, imports=imports))
     rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
@@ -321,17 +328,18 @@ _GUARANTEE = ("epsilon", "delta", "mechanism", "calibration")
 
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
     """What is typed must mean something beside the rest."""
-    if not one.what and one.given:
+    if one.paper is not None and experiment is not None:
         raise InvalidInputError(
-            f"--{one.given[0]} belongs to --learner; an experiment file sets its own."
+            f"Expected an experiment or --paper, got {experiment!r} and --paper {one.paper}."
         )
-    if not one.what:
+    if experiment is not None or not one.what:
+        own = [name for name in one.given if experiment is None or name != "epsilon"]
+        if own:
+            raise InvalidInputError(
+                f"--{own[0]} belongs to --learner or --paper; an experiment file sets its own "
+                f"(--learner, --epsilon, --episodes, --runs and --seed change it)."
+            )
         return
-    if experiment is not None:
-        raise InvalidInputError(
-            f"Expected an experiment or --{one.what}, got {experiment!r} and --{one.what} "
-            f"{getattr(one, one.what)}."
-        )
     if quick:
         raise InvalidInputError(
             f"--quick belongs to shipped experiments; with --{one.what} choose --episodes and "

@@ -204,6 +204,21 @@ class Experiment:
             raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
         return replace(self, **_listed(dict(self.variants[name]), "episodes"))
 
+    def only(self, learner: str | None, epsilon: float | None) -> "Experiment":
+        """The experiment with the lines of one learner, and with one epsilon; None: as it is."""
+        kept = tuple(row for row in self.learners if learner in (None, row.name))
+        if not kept:
+            names = dict.fromkeys(row.name for row in self.learners)
+            raise UnknownNameError(f"learner of experiment {self.name!r}", str(learner), names)
+        if epsilon is None:
+            return replace(self, learners=kept)
+        one = (epsilon,)
+        return replace(
+            self,
+            learners=tuple(replace(row, epsilon=one) if row.epsilon else row for row in kept),
+            trusts=tuple(replace(row, epsilon=one) if row.epsilon else row for row in self.trusts),
+        )
+
     def to_toml(self) -> str:
         """The resolved experiment as TOML; reading it back gives an equal experiment."""
         return _settings.to_toml(_settings.to_plain(self))
