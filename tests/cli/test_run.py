@@ -389,9 +389,40 @@ def test_the_page_is_written_and_named(discreet, finished):
     assert discreet("report", str(finished))[:2] == (0, f"{finished}/report.html\n")
     page = (finished / "report.html").read_bytes()
     answer = json.loads(discreet("report", str(finished), "--json")[1])
-    assert answer == {"report": f"{finished}/report.html"}
+    assert answer == {"report": f"{finished}/report.html", "tables": []}
     assert (finished / "report.html").read_bytes() == page
 
 
 def test_no_page_without_results(discreet, tmp_path):
     assert discreet("report", str(tmp_path))[0] == 2
+
+
+def test_pictures_and_tables_for_a_paper(discreet, here):
+    discreet("run", "tiny.toml", "--jobs", "1", "--json")
+    arguments = [
+        "plot",
+        "results/tiny",
+        "--format",
+        "pdf",
+        "--width",
+        "3.3",
+        "--no-title",
+        "--json",
+    ]
+    code, out, _ = discreet(*arguments)
+    drawn = [here / path for path in json.loads(out)["figures"]]
+    assert code == 0 and {path.suffix for path in drawn} == {".pdf"}
+    box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", drawn[0].read_bytes())
+    assert float(box[1]) == pytest.approx(3.3 * 72, abs=1)
+    code, out, _ = discreet("report", "results/tiny", "--latex", "--csv", "--json")
+    table, tex = ((here / path).read_text() for path in json.loads(out)["tables"])
+    rows = table.splitlines()
+    assert code == 0 and tex.count(r"\\") == len(rows) == 3
+    assert rows[0].startswith("environment,learner,guarantee,episodes,runs,regret,standard error")
+    assert r"\toprule" in tex and r"\%" in tex
+    for option, words in (
+        (("--format", "gif"), "format of pictures"),
+        (("--width", "1"), "2.0 to"),
+    ):
+        code, _, err = discreet("plot", "results/tiny", *option)
+        assert code == 2 and words in err

@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List environments, learners, mechanisms, experiments and papers.",
     ),
     "run": ("run:command", "Run an experiment (resumable): table, report page and pictures."),
-    "plot": ("run:plot", "Draw the figures of a finished experiment as SVG and PNG."),
+    "plot": ("run:plot", "Draw the figures of a finished experiment, for a page or a paper."),
     "report": ("run:report", "Write the report page of a finished experiment."),
     "audit": ("check:audit", "Exact and empirical privacy of every mechanism."),
     "calibrate": ("calibrate:command", "What a guarantee costs: noise, messages and bytes."),

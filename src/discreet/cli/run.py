@@ -202,12 +202,23 @@ command = grouped(run)
 ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
 
 
-def plot(folder: ResultFolder, json: Json = False) -> None:
-    """Draw the figures of a finished experiment as SVG and PNG."""
+def plot(
+    folder: ResultFolder,
+    formats: Annotated[
+        list[str], typer.Option("--format", help="svg, png, pdf or pgf; several times for several.")
+    ] = ["svg", "png"],  # noqa: B006
+    width: Annotated[float | None, typer.Option(help="Inches; a column has 3.3.")] = None,
+    title: Annotated[
+        bool, typer.Option("--title/--no-title", help="For a caption of one's own.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Draw the figures of a finished experiment, for a page or a paper."""
     from discreet.lab.report import write_figures
     from discreet.lab.results import load
 
-    figures = [str(path) for path in write_figures(load(folder))]
+    paths = write_figures(load(folder), formats, width=width, titled=title)
+    figures = [str(path) for path in paths]
     if json:
         echo_json({"figures": figures})
         return
@@ -215,16 +226,24 @@ def plot(folder: ResultFolder, json: Json = False) -> None:
         say(path)
 
 
-def report(folder: ResultFolder, json: Json = False) -> None:
+def report(
+    folder: ResultFolder,
+    latex: Annotated[bool, typer.Option("--latex", help="The table as table.tex, too.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="The table as table.csv, too.")] = False,
+    json: Json = False,
+) -> None:
     """Write the report page of a finished experiment."""
-    from discreet.lab.report import write_report
+    from discreet.lab.report import write_report, write_tables
     from discreet.lab.results import load
 
-    page = str(write_report(load(folder)))
+    results = load(folder)
+    page = str(write_report(results))
+    tables = [str(path) for path in write_tables(results, ["tex"] * latex + ["csv"] * as_csv)]
     if json:
-        echo_json({"report": page})
-    else:
-        say(page)
+        echo_json({"report": page, "tables": tables})
+        return
+    for path in (page, *tables):
+        say(path)
 
 
 def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":

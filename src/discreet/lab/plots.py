@@ -47,6 +47,7 @@ _DIRECT = 6  # more lines than this have a legend below
 _SIZE = (5.4, 3.8)  # inches: as wide as a phone
 _ROW = 0.2  # inches that a row of a legend takes
 _TEXT = 9.5
+_SMALL_TEXT = 8  # of pictures that are narrower
 _FOLD = 44  # letters of a name beside an axis before it is folded
 _BESIDE = 24  # letters of a name at the end of a line, folded; a longer one needs a legend
 _BELOW = 70  # letters of a name in a legend before it is folded
@@ -232,7 +233,7 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
-            fontsize=_TEXT,
+            fontsize="medium",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},  # over lines, legible
         )
     axes.axvline(ordered[0].uniform[-1], color="0.5", lw=1, ls=":")
@@ -315,8 +316,18 @@ PLOTS: dict[str, Callable[["Axes", Sequence[Series]], "Axes"]] = {
 }
 
 
-def figure(results: Results, name: str, environment: str | None = None) -> "Figure":
-    """A ready figure of one kind; ``environment`` picks one of several."""
+def figure(
+    results: Results,
+    name: str,
+    environment: str | None = None,
+    *,
+    width: float = _SIZE[0],
+    titled: bool = True,
+) -> "Figure":
+    """A ready figure of one kind; ``environment`` picks one of several.
+
+    For a paper: ``width`` in inches (3.3 is a column), and no title above it.
+    """
     if name not in PLOTS:
         raise UnknownNameError("plot", name, PLOTS)
     plt = pyplot()
@@ -326,12 +337,15 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         pairs = list(zip(lines, series, strict=True))
         largest = {line: max(s.facts["episodes"] for k, s in pairs if k == line) for line in lines}
         series = [one for line, one in pairs if one.facts["episodes"] == largest[line]]
-    style = {"font.size": _TEXT, "font.family": "sans-serif"}
+    narrow = width < _SIZE[0]
+    style = {"font.size": _SMALL_TEXT if narrow else _TEXT, "font.family": "sans-serif"}
     with plt.rc_context(style), warnings.catch_warnings():
         # A problem in which every policy is the best one has nothing to draw, which is no mistake.
         warnings.filterwarnings("ignore", "Data has no positive values")
-        drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
-        title = f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}"
+        drawn: Figure = plt.figure(
+            figsize=(width, _SIZE[1] * width / _SIZE[0]), layout="constrained"
+        )
+        title = f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}" * titled
         panels = panels_of(results.experiment.learners, series)
         if name in _PANELLED and len(panels) > 1:
             _draw_panels(drawn, PLOTS[name], panels, title)
@@ -346,10 +360,10 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
             PLOTS[name](axes, series)
         _finish(axes, title)
         if name != "cost":
-            _name_lines(drawn, axes, below=name == "bounds")
+            _name_lines(drawn, axes, below=narrow or name == "bounds")
         else:
             rows = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
-            drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + rows))
+            drawn.set_size_inches(width, 1.5 + 0.15 * (len(series) + rows))
     return drawn
 
 
@@ -367,12 +381,14 @@ def _draw_panels(
         plot(axes, group, mine)
         _finish(axes, _folded(_literal(panel), _BELOW))
         axes.label_outer()
-    drawn.suptitle(title, x=0.01, ha="left", fontsize=10.5)
+    if title:
+        drawn.suptitle(title, x=0.01, ha="left", fontsize=10.5)
     named: dict[str, Line2D] = {}
     for axes in rows:
         handles, names = axes.get_legend_handles_labels()
         named |= dict(zip(names, cast("list[Line2D]", handles), strict=True))
-    _legend_below(drawn, list(named.values()), list(named), 2.3 * len(rows) + 0.4)
+    scale = drawn.get_figwidth() / _SIZE[0]
+    _legend_below(drawn, list(named.values()), list(named), (2.3 * len(rows) + 0.4) * scale)
 
 
 def _finish(axes: "Axes", title: str) -> None:
@@ -408,12 +424,18 @@ def _legend_below(
     drawn: "Figure", handles: "Sequence[Line2D]", names: Sequence[str], height: float
 ) -> None:
     """A legend under axes that are ``height`` inches high; long names are folded."""
-    columns = 1 if max(map(len, names)) > 28 else 2
-    folded = [_folded(name, _BELOW) for name in names]
+    scale = drawn.get_figwidth() / _SIZE[0]
+    columns = 1 if max(map(len, names)) > 28 * scale else 2
+    folded = [_folded(name, round(_BELOW * scale)) for name in names]
     rows = sum(1 + name.count("\n") for name in folded) / columns
-    drawn.set_size_inches(_SIZE[0], height + _ROW * math.ceil(rows))
+    drawn.set_size_inches(drawn.get_figwidth(), height + _ROW * math.ceil(rows))
     drawn.legend(
-        handles, folded, ncols=columns, frameon=False, loc="outside lower left", fontsize=8.5
+        handles,
+        folded,
+        ncols=columns,
+        frameon=False,
+        loc="outside lower left",
+        fontsize=8.5 if scale >= 1 else 7.5,
     )
 
 
@@ -424,7 +446,7 @@ def _name_lines(drawn: "Figure", axes: "Axes", *, below: bool) -> None:
     beside = [name.replace(", ", "\n", 1) if len(name) > 22 else name for name in names]
     widest = max((len(part) for name in beside for part in name.split("\n")), default=0)
     if below or len(names) > _DIRECT or widest > _BESIDE:
-        _legend_below(drawn, handles, names, _SIZE[1])
+        _legend_below(drawn, handles, names, drawn.get_figheight())
         return
     top, bottom = axes.transAxes.transform([(0, 1), (0, 0)])[:, 1]
     ends = []

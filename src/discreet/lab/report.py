@@ -3,13 +3,16 @@
 The page is ``templates/report.html`` with ``templates/report.css``; here is what they show.
 """
 
+import csv
 import io
+import math
 import re
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import MissingExtraError
+from discreet.errors import InvalidInputError, MissingExtraError, UnknownNameError
 from discreet.lab.plots import action_colours, figure, plot_policy, pyplot
 from discreet.lab.results import Results, write_file
 from discreet.lab.style import (
@@ -33,18 +36,90 @@ _POLICIES = 6  # pictures of policies
 _KEY = 8  # actions with a colour of their own
 
 
-def write_figures(results: Results) -> list[Path]:
-    """All figures of the experiment as SVG and PNG files in the folder ``figures``."""
+FORMATS = ("svg", "png", "pdf", "pgf")
+_NARROWEST, _WIDEST = 2.0, 20.0  # inches
+_EMBEDDED = {"pdf.fonttype": 42, "pgf.rcfonts": False}  # fonts that journals take
+
+
+def write_figures(
+    results: Results,
+    formats: Sequence[str] = ("svg", "png"),
+    *,
+    width: float | None = None,
+    titled: bool = True,
+) -> list[Path]:
+    """All figures of the experiment as files in the folder ``figures``.
+
+    ``width`` in inches and no title are for papers: 3.3 is a column.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownNameError("format of pictures", name, FORMATS)
+    if "pgf" in formats and not (shutil.which("xelatex") or shutil.which("pdflatex")):
+        raise InvalidInputError(
+            "Pictures as PGF need LaTeX, which measures their text, and there is no xelatex or "
+            "pdflatex; install one, or take --format pdf."
+        )
+    if width is not None and not _NARROWEST <= width <= _WIDEST:
+        raise InvalidInputError(
+            f"Expected a width of {_NARROWEST} to {_WIDEST} inches (a column has 3.3), got {width}."
+        )
+    size = {} if width is None else {"width": width}
     folder = results.path / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, environment in _figures(results):
-        drawn = figure(results, name, environment)
-        stem = f"{name}-{_slug(environment)}"
-        write_file(folder / f"{stem}.svg", svg_of(drawn).encode())
-        drawn.savefig(folder / f"{stem}.png", dpi=150)
-        paths += [folder / f"{stem}.svg", folder / f"{stem}.png"]
+        drawn = figure(results, name, environment, titled=titled, **size)
+        for kind in formats:
+            path = folder / f"{name}-{_slug(environment)}.{kind}"
+            if kind == "svg":
+                write_file(path, svg_of(drawn).encode())
+            else:
+                with pyplot().rc_context(_EMBEDDED):
+                    drawn.savefig(path, dpi=150)
+            paths.append(path)
+        pyplot().close(drawn)
     return paths
+
+
+def write_tables(results: Results, formats: Sequence[str]) -> list[Path]:
+    """The table of final regrets as ``table.csv`` or, for LaTeX with booktabs, ``table.tex``."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "environment": lambda row: row.facts["environment"],
+        "learner": lambda row: name_of(row.facts),
+        "guarantee": lambda row: pair_of(row.guarantee),
+        "episodes": lambda row: row.facts["episodes"],
+        "runs": lambda row: row.runs,
+        "regret": lambda row: row.mean,
+        "standard error": lambda row: row.std / math.sqrt(row.runs),
+        "of uniform": lambda row: row.share,
+    }
+    every = summarise(results)
+    rows = [[of(row) for of in columns.values()] for row in every]
+    texts = {}
+    if "csv" in formats:
+        written = io.StringIO()
+        csv.writer(written, lineterminator="\n").writerows([list(columns), *rows])
+        texts["csv"] = written.getvalue()
+    if "tex" in formats:
+        rounded = [
+            [*map(_tex, cells[:3]), *(f"{n:,.0f}" for n in cells[3:7]), _tex(row.share_text)]
+            for row, cells in zip(every, rows, strict=True)
+        ]
+        body = [f"{' & '.join(cells)} \\\\" for cells in [list(columns), *rounded]]
+        head = [r"\begin{tabular}{lllrrrrr}", r"\toprule", body[0], r"\midrule", *body[1:]]
+        texts["tex"] = "\n".join([*head, r"\bottomrule", r"\end{tabular}", ""])
+    paths = []
+    for kind, text in texts.items():
+        paths.append(results.path / f"table.{kind}")
+        write_file(paths[-1], text.encode())
+    return paths
+
+
+def _tex(text: object) -> str:
+    """Letters that LaTeX reads as something else, escaped."""
+    plain = re.sub(r"([&%$#_{}])", r"\\\1", str(text))
+    return plain.replace("ε", r"$\varepsilon$").replace("δ", r"$\delta$")
 
 
 def write_report(results: Results) -> Path:

@@ -75,27 +75,66 @@ def band(values: FloatArray, level: float = 0.95, *, positive: bool = False) -> 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired difference of two learners' final regrets (first minus second)."""
+    """Paired differences of two learners' final regrets (first minus second).
+
+    Attributes:
+        p_value: corrected for the number of comparisons, once `holm` has seen them all.
+        level: of the error that the interval may make; it leaves 0 out exactly if ``significant``.
+    """
 
     first: str
     second: str
-    difference: float
-    low: float
-    high: float
+    differences: tuple[float, ...]
     p_value: float
-    runs: int
+    level: float = _SIGNIFICANT
+
+    @property
+    def difference(self) -> float:
+        return float(np.mean(self.differences))
+
+    @property
+    def runs(self) -> int:
+        return len(self.differences)
 
     @property
     def significant(self) -> bool:
         """At the five per cent level, after correction for the number of comparisons."""
         return self.p_value < _SIGNIFICANT
 
+    @functools.cached_property
+    def interval(self) -> tuple[float, float]:
+        """The differences that the same test does not reject; endless where it rejects none."""
+        values, mean = np.array(self.differences), self.difference
+        if self.runs < 2:
+            return -np.inf, np.inf
+        if self.runs < _ENOUGH_FLIPS:
+            from scipy import stats
+
+            error = float(values.std(ddof=1)) / np.sqrt(self.runs)
+            reach = float(stats.t.ppf(1 - self.level / 2, self.runs - 1)) * error
+            return mean - reach, mean + reach
+        ends = []
+        for side in (-1.0, 1.0):
+            far = 4 * float(np.abs(values - mean).max()) + 1e-12 * max(1.0, abs(mean))
+            if _p_value(values - mean - side * far) >= self.level:
+                ends.append(side * np.inf)
+                continue
+            near = 0.0
+            for _ in range(50):
+                middle = (near + far) / 2
+                kept = _p_value(values - mean - side * middle) >= self.level
+                near, far = (middle, far) if kept else (near, middle)
+            ends.append(mean + side * far)
+        return ends[0], ends[1]
+
     def __str__(self) -> str:
-        facts = (
-            f"mean difference {self.difference:+,.0f}, 95% interval "
-            f"[{self.low:,.0f}, {self.high:,.0f}], paired over {self.runs} runs, "
-            f"p = {self.p_value:.2g}"
-        )
+        facts = f"mean difference {self.difference:+,.0f}"
+        if self.runs < 2:
+            return f"{self.first} and {self.second}: {facts} in one run, which says little."
+        low, high = self.interval
+        if np.isfinite(high - low):
+            facts += f", 95% interval [{low:,.0f}, {high:,.0f}]"
+        facts += f", paired over {self.runs} runs, p = {self.p_value:.2g}"
         if not self.significant:
             return f"No significant difference between {self.first} and {self.second} ({facts})."
         verb = "less" if self.difference < 0 else "more"
@@ -116,11 +155,7 @@ def compare(first: str, a: FloatArray, second: str, b: FloatArray) -> Comparison
             f"run the experiment again to fill in failed runs."
         )
     difference = np.asarray(a, float) - np.asarray(b, float)
-    mean = float(difference.mean())
-    interval = band(difference[:, None])
-    p_value = _p_value(difference)
-    low, high = float(interval.low[0]), float(interval.high[0])
-    return Comparison(first, second, mean, low, high, p_value, len(difference))
+    return Comparison(first, second, tuple(difference.tolist()), _p_value(difference))
 
 
 def _p_value(difference: FloatArray) -> float:
@@ -140,32 +175,40 @@ def _p_value(difference: FloatArray) -> float:
 
 
 def holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons with p-values corrected for their number (Holm 1979)."""
-    order = np.argsort([c.p_value for c in comparisons])
+    """The same comparisons with p-values corrected for their number (Holm 1979).
+
+    Their intervals are corrected by the same factor, that of the first one that fails for all after
+    it, so that an interval and its p-value never disagree.
+    """
     corrected = list(comparisons)
-    worst = 0.0
-    for rank, index in enumerate(order):
+    worst, factor = 0.0, len(comparisons)
+    for rank, index in enumerate(np.argsort([c.p_value for c in comparisons])):
         one = comparisons[index]
+        factor = len(comparisons) - rank if worst < _SIGNIFICANT else factor
         worst = max(worst, min(1.0, one.p_value * (len(comparisons) - rank)))
-        corrected[index] = replace(one, p_value=worst)
+        corrected[index] = replace(one, p_value=worst, level=_SIGNIFICANT / factor)
     return corrected
 
 
 def verdicts(
     names: Sequence[str],
     finals: Sequence[FloatArray],
+    groups: Sequence[object] = (),
     also: Callable[[int, int], bool] = lambda first, second: False,
 ) -> list[Comparison]:
     """Who wins, and whether it is significant, corrected for the number of comparisons.
 
-    The best mean against every other; then every other pair that ``also`` asks for, the better one
-    first.
+    The best mean of each group (all, if there are none) against every other of it; then every other
+    pair that ``also`` asks for, the better one first.
     """
     order = [int(i) for i in np.argsort([f.mean() for f in finals], kind="stable")]
+    group = groups or [None] * len(order)
+    best = {group[i]: i for i in reversed(order)}
     pairs = [
-        (first, second)
-        for first, second in itertools.combinations(order, 2)
-        if (first == order[0] or also(first, second)) and len(finals[first]) == len(finals[second])
+        (a, b)
+        for a, b in itertools.combinations(order, 2)
+        if len(finals[a]) == len(finals[b])
+        and ((group[a] == group[b] and best[group[a]] == a) or also(a, b))
     ]
     return holm([compare(names[a], finals[a], names[b], finals[b]) for a, b in pairs])
 
@@ -281,9 +324,10 @@ def warnings_of(results: Results) -> list[str]:
 
 
 def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
-    """Per environment, at the largest K: the best line against every other, and trust models.
+    """Per environment, at the largest K: learners at equal epsilon, and trust models.
 
-    Every pair of trust models is compared, each under one learner and at one epsilon.
+    The best line of each epsilon is compared with every other of it, and every pair of trust models
+    under one learner and at one epsilon.
     """
     by_environment: dict[str, list[Series]] = {}
     for series in results.series():
@@ -294,7 +338,8 @@ def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
         same = [s for s in group if s.facts["episodes"] == longest]
         if len(same) > 1:
             trusts = functools.partial(_differ_in_trust, same)
-            found = verdicts(labels_of(same), [s.final for s in same], trusts)
+            epsilons = [s.facts["epsilon"] for s in same]
+            found = verdicts(labels_of(same), [s.final for s in same], epsilons, trusts)
             answers.append((environment, found))
     return answers
 
