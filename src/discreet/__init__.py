@@ -1,4 +1,4 @@
-"""discreet: reinforcement learning from people's data, without collecting it.
+"""discreet: reinforcement learning from people's data, under a privacy guarantee that holds.
 
 Names load when they are first used, so ``import discreet`` is light.
 """

@@ -145,7 +145,7 @@ def make_app() -> "typer.Typer":
     version.callback = show_version
 
     def options(version: Annotated[bool, version] = False) -> None:
-        """Reinforcement learning from people's data, without collecting it."""
+        """Reinforcement learning from people's data, under a privacy guarantee that holds."""
 
     app = typer.Typer(
         cls=Commands,
