@@ -29,7 +29,7 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study.estimate import StudyEstimate
 from discreet.study.power import smallest_difference
 
-SEED = 20261118
+SEED = 20261119
 
 # The STAR trial (Tennessee 1985-89, as in the R package mlmRev, data set `star`): class of 13-17
 # pupils, of 22-25, of 22-25 with an aide; kindergarten to grade 3; states: entering, then the third

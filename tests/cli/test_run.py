@@ -90,12 +90,13 @@ def test_one_learner_with_settings(discreet, here):
     arguments = ["run", "--learner", "flow-ucb", "--environment", "RiverSwim", "--trust", "central"]
     arguments += ["--epsilon", "2", "--delta", "1e-6", "--episodes", "50", "--runs", "1", "--json"]
     arguments += ["--set", "stationary=true", "--set", "env.states=3", "--set", "env.horizon=3"]
+    arguments += ["--batches", "4"]
     code, out, _ = discreet(*arguments)
     row = json.loads(out)["results"][0]
     assert code == 0
     assert (row["trust"], row["epsilon"], row["delta"]) == ("central", 2.0, 1e-6)
     resolved = load(here / "results/flow-ucb-riverswim-central").experiment
-    assert resolved.learners[0].settings == {"stationary": True}
+    assert resolved.learners[0].settings == {"stationary": True, "batches": 4}
     assert resolved.environments[0].parameters == {"states": 3, "horizon": 3}
 
 

@@ -140,13 +140,13 @@ def test_options_hold_instead_of_the_file(place, run):
     made = run(
         "start", "study.db", "--design", "design.toml", "--trust", "shuffle", "--honest", "0.9",
         "--epsilon", "2", "--episodes", "500", "--start", "ill,well", "--set", "confidence=0.5",
-        "--rehearse",
+        "--batches", "4", "--rehearse",
     )  # fmt: skip
     study = library.resume("study.db")
     assert made["guarantee"].startswith(f"{REHEARSED}: (2, 1e-06)-SDP")
     assert study.config["trust"]["honest"] == 0.9
     assert study.config["start_states"] == [0, 2]
-    assert study.config["settings"] == {"mixing": False, "confidence": 0.5}
+    assert study.config["settings"] == {"mixing": False, "confidence": 0.5, "batches": 4}
     assert study.episodes == 500
 
 

@@ -247,8 +247,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._factors = mechanism_factors(shape, problem.start, mechanism)
         initial = problem.start / problem.start.sum()
         self._planner = Planner(shape, initial, 0.5 if mechanism.centred else 0.0)
-        self._told = 0
-        self._batches = 0
+        self._told = self._batches = 0
         self._request: Request | None = None
 
     def ask(self) -> Batch:
@@ -323,11 +322,10 @@ class FlowUCB(FlowLearner[FlowSettings]):
             return model
         greedy = self._planner.made(model, np.zeros(self.problem.shape.visits))
         chances = self._planner.chances(model, greedy.occupancy)
-        cost = self._planner.value(greedy) * self.visits_to_see(
-            max(1.0, CHECKING * self.problem.episodes)
-        )
+        users = CHECKING * self.problem.episodes
+        cost = self._planner.value(greedy) * self.visits_to_see(max(1.0, users))
         verdict = np.zeros(self.problem.shape.visits, np.int64)
-        due = cost[:, None] <= CHECKING * self.problem.episodes * chances
+        due = cost[:, None] <= users * chances
         planning.examine(self._sums, model, due, greedy.values, self._planner.centre, verdict)
         if not exploring:
             verdict[verdict == planning.UNCHECKED] = 0
@@ -348,10 +346,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
     @property
     def hiding(self) -> float:
         """The b of rule 5."""
-        sigma = math.sqrt(self._noise(self.problem.episodes)[0])
-        return min(
-            1.0, self._told / (HIDING * max(sigma, 1) * math.prod(self.problem.shape.visits))
-        )
+        rows, noise = math.prod(self.problem.shape.visits), self._noise(self.problem.episodes)[0]
+        return min(1.0, self._told / (HIDING * max(math.sqrt(noise), 1) * rows))
 
     def _next_request(self) -> Request:
         problem, told = self.problem, self._told
