@@ -7,6 +7,7 @@ import sys
 import pytest
 import typer
 
+from discreet import __version__
 from discreet.cli import run
 from discreet.lab.results import load
 from helpers.experiments import experiment_text
@@ -427,3 +428,14 @@ def test_pictures_and_tables_for_a_paper(discreet, here):
     ):
         code, _, err = discreet("plot", "results/tiny", *option)
         assert code == 2 and words in err
+
+
+def test_what_to_cite(discreet, finished):
+    alone = discreet("cite")[1]
+    assert alone.startswith("@software{discreet,") and alone.count("@") == 1
+    assert f"version = {{{__version__}}}" in alone
+    used = json.loads(discreet("cite", str(finished), "--json")[1])
+    assert used["learners"] and used["bibtex"].startswith(alone.strip())
+    assert "@inproceedings{qiao2023near," in discreet("cite", "dp-ucbvi")[1]
+    code, _, err = discreet("cite", "dp-ucb")
+    assert code == 2 and "did you mean" in err

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:command", "Run an experiment (resumable): table, report page and pictures."),
     "plot": ("run:plot", "Draw the figures of a finished experiment, for a page or a paper."),
     "report": ("run:report", "Write the report page of a finished experiment."),
+    "cite": ("run:cite", "BibTeX of discreet and of the papers behind a run or a learner."),
     "audit": ("check:audit", "Exact and empirical privacy of every mechanism."),
     "calibrate": ("calibrate:command", "What a guarantee costs: noise, messages and bytes."),
     "certify": ("certify:command", "Prove a guarantee by rigorous arithmetic, or check a proof."),

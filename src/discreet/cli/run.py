@@ -246,6 +246,32 @@ def report(
         say(path)
 
 
+def cite(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="A result folder or a learner; discreet alone if none."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """BibTeX of discreet and of the papers behind a run or a learner."""
+    from discreet.papers.references import bibtex
+
+    used = list[str]()
+    if source is not None and Path(source).is_dir():
+        from discreet.lab.results import load
+
+        used = [row.name for row in load(source).experiment.learners]
+    elif source is not None:
+        from discreet.learners.registry import get_learner
+
+        used = [get_learner(source).name]
+    text = bibtex(used)
+    if json:
+        echo_json({"learners": used, "bibtex": text})
+    else:
+        say(text)
+
+
 def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":
     from discreet.lab.runner import run_experiment
 
