@@ -17,8 +17,11 @@ def forget_afterwards(monkeypatch):
 
 
 def learners_and_trusts(schedule):
-    """Every learner of a schedule with the name of every trust model it can use."""
+    """Every learner with the name of every trust model under which it has this schedule."""
     specs = [get_learner(name) for name in learner_names()]
     return [
-        (spec.name, trust) for spec in specs if spec.schedule == schedule for trust in spec.trusts
+        (spec.name, trust)
+        for spec in specs
+        for trust in spec.trusts
+        if spec.schedule_under(trust) == schedule
     ]

@@ -83,7 +83,8 @@ def _kind(cell: Cell) -> str:
 
 def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
     """Seconds of a run as a function of its users, and bytes that each user adds."""
-    schedule = "batch" if get_learner(cell.learner.name).schedule == "batch" else "continual"
+    spec = get_learner(cell.learner.name)
+    schedule = "batch" if spec.schedule_under(cell.trust.name) == "batch" else "continual"
     batch, enough = schedule == "batch", _LONG_ENOUGH[schedule]
     times: list[tuple[int, float]] = []
     users = min(_FIRST[schedule], cell.episodes)

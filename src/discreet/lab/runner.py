@@ -162,6 +162,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
     from discreet.learners.learn import (
         check_trust,
         continual_kind,
+        declared_stationary,
         learn,
         make_batch_learner,
         public_facts,
@@ -176,8 +177,8 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
     if spec.run is not None:
         few = min(cell.episodes, 2 * math.prod(mdp.shape.visits))
         learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
-    elif spec.schedule == "batch":
-        stationary = settings.pop("stationary", False)
+    elif spec.schedule_under(cell.trust.name) == "batch":
+        stationary = declared_stationary(mdp, spec, settings)
         problem = public_facts(mdp, cell.episodes, stationary=stationary)
         try:
             make_batch_learner(spec, problem, cell.trust, rng, settings)

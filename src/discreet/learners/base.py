@@ -166,6 +166,8 @@ class ContinualLearner(ABC):
         mechanism: the calibrated release; the learner reads its error bounds.
         rng: breaks ties and draws what the learner itself draws.
         settings: resolved.
+        policies: how many it is asked for: one for every user, or for every batch (`Doubling`).
+        q: ``[H, S, A]``, what its last policy was greedy for.
     """
 
     name: ClassVar[str]
@@ -188,6 +190,8 @@ class ContinualLearner(ABC):
         self.mechanism = mechanism
         self.rng = rng
         self.settings = settings
+        self.policies = problem.episodes
+        self.q = np.full(problem.shape.visits, float(problem.shape.horizon))
 
     @abstractmethod
     def next_policy(self, counts: PrivateCounts) -> Policy:

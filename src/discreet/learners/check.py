@@ -14,6 +14,7 @@ from discreet.learners.base import BatchLearner, ContinualLearner
 from discreet.learners.continual import make_learner
 from discreet.learners.learn import (
     continual_kind,
+    declared_stationary,
     learn,
     make_batch_learner,
     public_facts,
@@ -194,7 +195,7 @@ def _play(
     """A short run; ``told``, if given, is what the learner hears in place of its own releases."""
     given, seeds = dict(settings), RunSeeds(0)
     luck = seeds.generator("policy")
-    if spec.schedule != "batch":
+    if spec.schedule_under(trust.name) != "batch":
         continual_learner = make_learner(continual_kind(spec), mdp, trust, 20, luck, settings)
         mechanism, played = continual_learner.mechanism, _Played(continual_learner, [], [])
         stream, counts = SimulatedUsers(mdp, mechanism, seeds), no_counts(mechanism)
@@ -204,7 +205,7 @@ def _play(
             played.released.append(stream.add(policy, continual_learner.rng))
             counts = (played.released if told is None else told)[user]
         return played
-    problem = public_facts(mdp, 300, stationary=bool(given.pop("stationary", False)))
+    problem = public_facts(mdp, 300, stationary=declared_stationary(mdp, spec, given))
     learner = make_batch_learner(spec, problem, trust, luck, given)
     rng, sampler = seeds.generator("environment"), SimulationSampler(seeds.generator("noise"))
     played, left = _Played(learner, [], []), problem.episodes

@@ -44,7 +44,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from discreet._jit import inlined
 from discreet._types import Floats, Ints
 from discreet.learners.base import ContinualLearner
 from discreet.learners.continual import break_ties, choose, greedy, planner, three_statistics
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.privacy.projection.valid_counts import valid_counts, valid_row
@@ -86,11 +86,6 @@ class Optimist(ContinualLearner):
     """
 
     settings: OptimistSettings
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        shape = self.problem.shape
-        self.q = np.full(shape.visits, float(shape.horizon))
 
     def errors(self, users: Ints) -> Floats:
         """What the noise of all counters stays below at all times, up to failure/3."""
@@ -548,5 +543,5 @@ def optimistic_policy(
 
 SPECS = by_name(
     LearnerSpec.of_continual(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
-    LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
+    LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1", trusts=SHUFFLED),
 )

@@ -62,7 +62,7 @@ from discreet.learners.continual import (
     planner,
     three_statistics,
 )
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts
@@ -122,6 +122,7 @@ class LdpObi(ContinualLearner):
                 q = q + transitions[g, ..., t] * values[t]
             for s in range(shape.states):
                 actions[h, s] = choose(q[s], self.rng)
+            self.q[h] = q
             values = np.minimum(shape.horizon - h, q.max(axis=-1))
         return DeterministicPolicy(actions)
 
@@ -285,4 +286,6 @@ def signed_values(
         break_ties(memory, actions, rng)
 
 
-SPECS = by_name(LearnerSpec.of_continual(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))
+SPECS = by_name(
+    LearnerSpec.of_continual(LdpObi, paper="Garcelon et al. 2021, Algorithm 2", trusts=SHUFFLED)
+)

@@ -114,11 +114,11 @@ def _learn(
         )
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
-    if spec.schedule != "batch":
+    if spec.schedule_under(trust.name) != "batch":
         from discreet.learners.continual import run_continual
 
         return run_continual(continual_kind(spec), mdp, trust, episodes, seeds, **settings)
-    problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
+    problem = public_facts(mdp, episodes, stationary=declared_stationary(mdp, spec, settings))
     made = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
     return run_batches(mdp, made, seeds, name=spec.name)
 
@@ -158,6 +158,12 @@ def make_batch_learner(
     sensitivity.
     """
     kind = spec.make
+    if kind is not None and issubclass(kind, ContinualLearner) and trust.name == "shuffle":
+        from discreet.learners.continual import Doubling
+
+        statistics = Doubling.released(settings)
+        mechanism = trust.calibrate(problem.shape, schedule="batch", statistics=statistics)
+        return Doubling.of(kind, problem, mechanism, rng, settings)
     if kind is None or not issubclass(kind, BatchLearner):
         raise UnsupportedError(
             f"Learner {spec.name!r} releases after every episode, not per batch; use a batch "
@@ -170,6 +176,16 @@ def make_batch_learner(
         last_transitions=kind.last_transitions or problem.stationary,
     )
     return kind(problem, mechanism, rng, **settings)
+
+
+def declared_stationary(mdp: TabularMDP, spec: LearnerSpec, settings: dict[str, Any]) -> bool:
+    """Whether a batch learner is told that steps are one; of a continual one, its own setting."""
+    if spec.schedule == "batch":
+        return bool(settings.pop("stationary", False))
+    given = settings.get("stationary")
+    if given and not mdp.stationary:
+        raise UnsupportedError(f"stationary=True needs a stationary MDP, and {mdp!r} is not.")
+    return mdp.stationary if given is None else bool(given)
 
 
 def continual_kind(spec: LearnerSpec) -> type[ContinualLearner]:
