@@ -54,9 +54,7 @@ def test_it_runs_with_the_guarantee_of_one_batch(name):
 def test_it_learns(name):
     lost = plan(MDP).value - evaluate(MDP, uniform_policy(MDP.shape))
     results = [
-        discreet.learn(
-            MDP, learner=name, trust=TRUST, episodes=200_000, seed=seed, stationary=True
-        )
+        discreet.learn(MDP, learner=name, trust=TRUST, episodes=200_000, seed=seed, stationary=True)
         for seed in range(3)
     ]
     assert np.mean([r.regret.values[-1] for r in results]) < 0.1 * lost * 200_000
