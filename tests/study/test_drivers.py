@@ -66,6 +66,6 @@ def test_learners_without_a_course():
     with pytest.raises(UnsupportedError, match="runs only in simulations"):
         made("private-uob-lbps", discreet.NoPrivacy())
     with pytest.raises(UnsupportedError, match="does not run under trust model 'shuffle'"):
-        made("dp-ucbvi", discreet.Shuffle(1, 1e-6))
+        made("pucb", discreet.Shuffle(1, 1e-6))
     with pytest.raises(UnknownNameError, match="did you mean"):
         made(confidenze=2.0)

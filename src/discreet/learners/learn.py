@@ -181,11 +181,13 @@ def make_batch_learner(
 def declared_stationary(mdp: TabularMDP, spec: LearnerSpec, settings: dict[str, Any]) -> bool:
     """Whether a batch learner is told that steps are one; of a continual one, its own setting."""
     if spec.schedule == "batch":
-        return bool(settings.pop("stationary", False))
-    given = settings.get("stationary")
-    if given and not mdp.stationary:
+        given: bool = settings.pop("stationary", False)
+        return given
+    kind = continual_kind(spec)
+    chosen = kind.settings_type.choose(settings, learner=spec.name).stationary
+    if chosen and not mdp.stationary:
         raise UnsupportedError(f"stationary=True needs a stationary MDP, and {mdp!r} is not.")
-    return mdp.stationary if given is None else bool(given)
+    return mdp.stationary if chosen is None else chosen
 
 
 def continual_kind(spec: LearnerSpec) -> type[ContinualLearner]:
