@@ -4,8 +4,8 @@
     python -m research.baseline --compare    # names every run that is not the same; exit code 1
 
 Every learner runs under every trust model and mechanism that it takes, and every paper's preset as
-printed and calibrated exactly, with three seeds each: per step, pooled over steps and with the
-constants of theory, or against two kinds of losses. A digest is of all numbers of the results at
+printed, with exact noise and repaired, with three seeds each: per step, summed over steps and with
+theory constants, or against two kinds of losses. A digest is of all numbers of the results at
 full precision, but of no name and no setting, so that renaming shows as a missing row beside a new
 one with the same digests. Half a minute.
 
@@ -76,9 +76,10 @@ def runs() -> Iterator[tuple[str, dict[str, Any]]]:
                 if trust != "none" or mechanism == "auto":
                     yield f"{name} {trust} {mechanism}", {"learner": name, "trust": model}
     for paper in preset_names():
-        for calibration in (None, "exact"):
-            chosen = {} if calibration is None else {"calibration": calibration}
-            yield f"paper {paper} {calibration or 'printed'}", {"paper": paper, **chosen}
+        yield f"paper {paper} printed", {"paper": paper}
+        yield f"paper {paper} exact", {"paper": paper, "calibration": "exact"}
+        if get_preset(paper).repairs:
+            yield f"paper {paper} repaired", {"paper": paper, "literal": False}
 
 
 def digest(how: dict[str, Any], seed: int) -> str:

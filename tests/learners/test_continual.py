@@ -55,6 +55,11 @@ CASES = [
     (LdpObi, Local(60, mechanism="one-step"), {}),
     (LdpObi, Local(60, mechanism="one-step"), {"stationary": False}),
     (LdpObi, NoPrivacy(), {}),
+    (LdpObi, LAPLACE, {"literal": True}),
+    (LdpObi, LAPLACE, {"literal": True, "stationary": False}),
+    (LdpObi, Local(60, mechanism="randomized-response"), {"literal": True}),
+    (LdpObi, Local(60, mechanism="randomized-response"), {"literal": True, "stationary": False}),
+    (LdpObi, TREE, {"literal": True}),  # a tree counts the last transition all the same
     (LdpObi, TREE, {}),
     (Psrl, NoPrivacy(), {}),
     (Psrl, NoPrivacy(), {"stationary": True, "prior": 0.3}),

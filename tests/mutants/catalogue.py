@@ -196,8 +196,8 @@ _STREAMS = (
     Mutant(
         "low-bits-of-data",
         "1e-13 of the data in every additive stream",
-        "return debias(self._run.add(vector), mechanism.noise.unit, 0.0)",
-        "return debias(self._run.add(vector), mechanism.noise.unit, 0.0) + 1e-13 * vector",
+        "return debias(self._run.add(vector), self.mechanism.noise.unit, 0.0)",
+        "return debias(self._run.add(vector), self.mechanism.noise.unit, 0.0) + 1e-13 * vector",
         ("test_streams_release_multiples_of_a_grid",),
     ),
     Mutant(
@@ -2328,6 +2328,48 @@ _PAPERS = (
         ("test_paper_002_has_its_own_laplace_scale",),
     ),
     Mutant(
+        "literal-counts-the-last-transition",
+        "002 as printed is calibrated for H - 1 transitions and releases H of them",
+        """        parts["transitions"][-1] = 0""",
+        """        parts["transitions"][-1] *= 1""",
+        ("test_the_last_transition_of_002_is_not_counted",),
+    ),
+    Mutant(
+        "literal-counts-the-last-transition-compiled",
+        "the same in the compiled loop",
+        "counted = 1.0 if h < moving else 0.0",
+        "counted = 1.0",
+        ("test_the_compiled_run_is_the_printed_algorithm",),
+    ),
+    Mutant(
+        "literal-bits-of-the-last-transition",
+        "002 as printed is calibrated for H - 1 bits of transitions and sends H",
+        """sent[self.statistics.index("transitions")][-1] = 0""",
+        """sent[self.statistics.index("transitions")][-1] = 1""",
+        ("test_bits_of_the_last_transition_are_not_drawn",),
+    ),
+    Mutant(
+        "literal-calibrated-alone",
+        "noise is calibrated for H - 1 transitions and the mechanism does not know",
+        "last_transitions=last,\n            guarantee=guarantee,\n            noise=noise,",
+        "guarantee=guarantee,\n            noise=noise,",
+        ("test_the_last_transition_of_002_is_not_counted",),
+    ),
+    Mutant(
+        "literal-reports",
+        "a device whose mechanism leaves the last transition out reports it",
+        "return self.by_devices and self.last_transitions",
+        "return self.by_devices",
+        ("test_the_last_transition_of_002_is_not_counted",),
+    ),
+    Mutant(
+        "literal-gaussian-understated",
+        "printed Gaussian noise on H - 1 transitions is said to have the delta of none",
+        "square = 4 * horizon**2 + 2 * (horizon - 1) ** 2",
+        "square = 4 * horizon**2",
+        ("test_uneven_piles_are_covered",),
+    ),
+    Mutant(
         "padding-instead-of-noise",
         "padded losses are drawn with padding of half the noise",
         "return PaddedTreeNoise(episodes=self.episodes, distribution=self.distribution)",
@@ -2422,7 +2464,7 @@ _STORED_TREE = (
         "1e-13 of the data is added to what a stream study releases",
         "values = running.release().astype(np.float64)",
         "counts = data.counts(mechanism.shape, np.random.default_rng(0))\n        exact = "
-        "flatten(counts, mechanism.statistics, stationary=mechanism.stationary)\n        "
+        "mechanism.flat(counts)\n        "
         "values = running.release().astype(np.float64) + 1e-13 * exact",
         ("test_a_central_stream_releases_its_closed_nodes_and_nothing_else",),
     ),

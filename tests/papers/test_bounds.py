@@ -9,6 +9,8 @@ from discreet.learners.registry import get_learner, learner_names
 from discreet.learners.settings import OwnSettings
 from discreet.papers.bounds import (
     BOUNDS,
+    BY_ERROR,
+    LDP_OBI,
     LOWER,
     LOWER_WITHOUT_PRIVACY,
     VERSION_000,
@@ -82,13 +84,21 @@ def test_upper_bounds_are_the_printed_ones(learner, trust, printed):
 
 
 LETTERS = {"X": "S", "·": "*", "²": "**2", "³": "**3", "⁴": "**4", "⁵": "**5", "⁶": "**6"}
+ERRORS = {
+    "002, Theorem 5": {"c_1": 3.0, "c_2": 5.0, "c_3": 7.0, "c_4": 11.0},
+    "004, Theorem 3.3": {"E": 3.0, "E_eps": 5.0},
+    "004, Theorem 4.2": {"E": 3.0, "E_prime": 5.0},
+}
 NAMES = {"S": S, "A": A, "H": H, "K": K, "T": T, "C": SUPPORT, "eps": EPS}
 
 
-def written_out(text):
+def written_out(text, errors=()):
     """The value of a bound's words: ``H·C_M·sqrt(K) + X²AH²/eps``."""
     plain = text.removeprefix("printed: ").removesuffix(", Bayesian").replace("C_M", "C")
     plain = plain.replace("log(KH)", str(math.log(K * H))).replace("e^eps", "math.exp(eps)")
+    plain = plain.replace("ln(1/delta)", str(math.log(1e6))).replace("E'", "E_prime")
+    for name, value in sorted(dict(errors).items(), reverse=True):  # E_eps before E
+        plain = plain.replace(name, str(value))
     for letter, meant in LETTERS.items():
         plain = plain.replace(letter, meant)
     factors = re.sub(r"(?<=[SAHKTC\d)])(?=[SAHKTC]|sqrt)", "*", plain)
@@ -98,6 +108,13 @@ def written_out(text):
 ALL = [(name, trust, bound) for name in BOUNDS for trust, bound in BOUNDS[name].items()]
 ALL += [("lower", trust, bound) for trust, bound in LOWER.items()]
 ALL += [("000", trust, bound) for trust, bound in VERSION_000.items()]
+ALL += [("ldp-obi", noise, bound) for noise, bound in LDP_OBI.items()]
+ALL += [
+    (name, mechanism, bound)
+    for name in ("pe", "sdp-pe", "dp-ucbvi", "ldp-obi")
+    for mechanism in ("toeplitz", "gaussian", "histogram")
+    for bound in bounds_of(name, mechanism=mechanism, stationary=False).values()
+]
 ALL += [("free", setting, bound) for setting, bound in LOWER_WITHOUT_PRIVACY.items()]
 
 
@@ -138,7 +155,59 @@ def test_bounds_say_where_they_are_printed(learner, trust, where):
 def test_corollaries_of_ours_say_that_they_are_not_printed():
     """Theorem 6 with the noise of central and local releases stands in no paper."""
     ours = {(name, trust) for name, trust, bound in ALL if bound.where.startswith("not printed: ")}
-    assert ours == {(name, way) for name in ("pe", "sdp-pe", "000") for way in ("central", "local")}
+    corollaries = {(name, way) for name in ("pe", "sdp-pe", "000") for way in ("central", "local")}
+    gaussian = {
+        (name, noise)
+        for name in ("pe", "sdp-pe", "dp-ucbvi")
+        for noise in ("toeplitz", "gaussian", "histogram")
+    }
+    assert ours == corollaries | gaussian
+
+
+@pytest.mark.parametrize("where", BY_ERROR)
+def test_theorems_for_any_noise(where):
+    named = ERRORS.get(where, {"E": 3.0})
+    bound = BY_ERROR[where]
+    found = bound(S, A, H, K, EPS, support=SUPPORT, errors=tuple(named.values()))
+    assert found == pytest.approx(written_out(bound.text, named))
+    assert bound.where == where
+
+
+@pytest.mark.parametrize(
+    ("where", "learner", "trust", "errors"),
+    [
+        ("001, Theorem 6", "sdp-pe", "shuffle", (H / EPS,)),  # Lemma 10
+        ("003, Theorem 4.1", "dp-ucbvi", "central", (H / EPS,)),  # Lemma 5.1
+        ("003, Theorem 4.1", "dp-ucbvi", "local", (H * math.sqrt(K) / EPS,)),  # Lemma 5.6
+    ],
+)
+def test_corollaries_are_the_theorem_with_their_error(where, learner, trust, errors):
+    theorem = BY_ERROR[where](S, A, H, K, EPS, errors=errors)
+    assert BOUNDS[learner][trust](S, A, H, K, EPS) == pytest.approx(theorem)
+    mixture = BY_ERROR["000, Theorem 6"](S, A, H, K, EPS, errors=(H / EPS,))
+    assert VERSION_000["shuffle"](S, A, H, K, EPS) == pytest.approx(mixture)
+
+
+def test_the_bound_is_that_of_the_mechanism_that_ran():
+    """002, Table 1, row by row; 003, Table 1, where counts are kept by step."""
+    free, price = H * S * math.sqrt(A * T), H**3 * S**2 * A * math.sqrt(K) / EPS
+    log = math.log(10)
+    printed = {
+        "laplace": price,
+        "gaussian": price * math.sqrt(log),
+        "randomized-response": H**3.5 * S**2 * A * math.sqrt(K) / EPS,
+        "bounded": H**2 * S**3 * A**1.5 * math.sqrt(K * log) / EPS,
+    }
+    for mechanism, expected in printed.items():
+        bound = bounds_of("ldp-obi", mechanism=mechanism)["local"]
+        assert bound(S, A, H, K, EPS, delta=0.1) == pytest.approx(free + expected)
+    by_step = bounds_of("ldp-obi", mechanism="laplace", stationary=False)["local"]
+    wider = math.sqrt(S**2 * A * H**3 * T) + S**2 * A * math.sqrt(H**5 * T) / EPS
+    assert by_step(S, A, H, K, EPS) == pytest.approx(wider)
+    for nobody in ("one-step", "split"):
+        assert set(bounds_of("ldp-obi", mechanism=nobody)) == {"none"}
+        assert set(bounds_of("dp-ucbvi", mechanism=nobody)) == {"none"}
+    assert bounds_of("dp-ucbvi", mechanism="tree-laplace") == bounds_of("dp-ucbvi")
 
 
 def test_version_000_has_bounds_of_its_own():

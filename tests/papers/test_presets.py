@@ -17,14 +17,19 @@ from discreet.adversarial.uc_o_reps import learning_rate as full_rate
 from discreet.adversarial.uob_lbps import UobLbps, UobLbpsSettings
 from discreet.adversarial.uob_lbps import learning_rate as bandit_rate
 from discreet.adversarial.world import make_world
-from discreet.errors import DiscreetWarning, InvalidInputError, UnknownNameError
+from discreet.errors import (
+    CalibrationError,
+    DiscreetWarning,
+    InvalidInputError,
+    UnknownNameError,
+)
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
 from discreet.learners.dp_ucbvi import Column
 from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
-from discreet.learners.learn import continual_kind
+from discreet.learners.learn import continual_kind, make_batch_learner
 from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
 from discreet.mdp.layered import LayeredMDP
@@ -226,7 +231,7 @@ def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     settings, printed = elimination(preset)
     assert (settings.structure, settings.constants, settings.growth) == ("paper", "theory", 2.0)
     assert settings.forgets  # "only the data of the current stage"
-    iota = math.log(2 * H * X * A * K / settings.failure)  # Algorithm 1, with its X
+    iota = math.log(2 * H * A * K / settings.failure)  # Algorithm 1
     assert printed.iota == pytest.approx(iota)
     sigma = math.sqrt(mechanism.noise_variance(1000)["visits"])
     E = 4 * sigma * math.sqrt(2 * math.log(2 * H * X * A * (X + 2) / settings.failure))
@@ -234,8 +239,10 @@ def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     assert threshold == pytest.approx(6 * E * H**2 * iota)  # C_1 = 6; Algorithm 2, line 9
     assert printed.printed_width(500.0, sigma) == pytest.approx(width(iota, E, 500.0))
     script = write_script(Problem(RIVER, K, np.arange(X) == 0), settings)
-    stages = [users for part, users, length in script if length == 64]
-    assert sum(stages) == lengths * 64  # L_b = 2^b
+    assert next(length for *_, length in script) == 2  # L_1 = 2
+    for L in (2, 4, 64):
+        stages = [users for part, users, length in script if length == L]
+        assert sum(stages) == lengths * L  # L_b = 2^b
     assert sum(users for _, users, _ in script) == K
 
 
@@ -245,7 +252,8 @@ def test_local_randomisers_of_002(name):
     preset, H2 = get_preset(name), 2
     shape = Shape(states=2, actions=2, horizon=H2)
     trust = preset.trust_model(2.0)
-    mechanism = quietly(trust.calibrate, shape, schedule="continual", episodes=9, stationary=True)
+    options = {"schedule": "continual", "episodes": 9, "stationary": True}
+    mechanism = quietly(trust.calibrate, shape, last_transitions=False, **options)
     if preset.mechanism == "randomized-response":
         assert mechanism.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
@@ -253,7 +261,7 @@ def test_local_randomisers_of_002(name):
         assert mechanism.noise.distribution == noise
     assert trust.delta == (0.1 if name == "002-gaussian" else 0.0)  # caption of Figure 2
     printed = {} if name == "002-psrl" else {"union": "printed"}
-    assert preset.settings == {"constants": "theory", **printed}
+    assert preset.settings == {"constants": "theory", "literal": True, **printed}
 
 
 def test_ldp_obi_as_printed():
@@ -264,6 +272,7 @@ def test_ldp_obi_as_printed():
     alpha, failure = learner.settings.alpha, learner.settings.failure
     assert alpha > 1  # Algorithm 2
     assert learner.problem.stationary  # Section 2: time-homogeneous
+    assert not learner.mechanism.last_transitions  # Section 4.1: H - 1 of them
     [c], [c3] = learner.noise_bounds(users)
     noise = Laplace(6 * H2 / 2.0)
     events = 3 * failure / (2 * math.pi**2 * k**2) / learner.mechanism.cells  # Algorithm 2
@@ -313,7 +322,8 @@ def test_private_uc_o_reps_as_printed(name):
     """004: Theorem 3.3, after (3.1), Sections 5.1 (1), (2) and 5.2 (1), (2)."""
     preset = get_preset(name)
     made, settings = world(preset)
-    pairs = made.mechanism.size.pairs
+    pairs, acted = made.mechanism.size.states * A, made.mechanism.size.pairs
+    assert pairs == acted + A  # X with x_H
     assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert full_rate(made) == pytest.approx(math.sqrt(math.log(pairs / H) / K))
@@ -322,7 +332,7 @@ def test_private_uc_o_reps_as_printed(name):
     scale = 3 * H * (math.log2(K) if central else 1.0)
     counts, losses = made.mechanism.vectors()
     assert counts.noise.distribution == Laplace(scale)
-    failure = made.failure / (pairs * (X + 1) * K)
+    failure = made.failure / (acted * (X + 1) * K)
     quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
     _, episodes = next(made.blocks(settings, 1.0))
     assert episodes.errors[:3] == pytest.approx(4 * quantiles)  # raw noise within E/4
@@ -337,7 +347,8 @@ def test_private_uob_lbps_as_printed(name):
     """004: Theorem 4.2, (4.1), Section 5.1 (1), (3) and Section 5.2 (3)."""
     preset = get_preset(name)
     made, settings = world(preset)
-    states, pairs = sum(made.mechanism.size.widths[:-1]), made.mechanism.size.pairs
+    states = sum(made.mechanism.size.widths)  # X with x_H
+    pairs = states * A
     assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert settings.loss_estimator == "paper"
@@ -370,6 +381,7 @@ def test_what_is_delivered_is_recomputed(name):
             "schedule": "continual",
             "episodes": at.episodes,
             "stationary": preset.paper == "002",
+            "last_transitions": preset.paper != "002",
         }
         made = quietly(trust.calibrate, shape, **({} if preset.trust == "shuffle" else stream))
     told = preset.if_only_sums or preset.delivers
@@ -462,6 +474,95 @@ def test_exact_noise_makes_the_claim_of_a_paper_true():
     assert practical.settings["structure"] == "practical"
 
 
+REPAIRED = {
+    "002": (2.0, 0.0),
+    "002-gaussian": (1.0, 0.6512),
+    "002-randomized-response": (3.971, 0.0),
+    "002-psrl": (2.0, 0.0),
+}
+"""What is delivered with the transition of the last step."""
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_literal_is_the_default_and_repairs_are_named(name):
+    preset = get_preset(name)
+    assert preset.settings.get("literal", False) == bool(preset.repairs)
+    assert bool(preset.repairs) == (preset.paper != "003")
+    if not preset.repairs:
+        with pytest.raises(InvalidInputError, match="nothing to repair, got literal=False"):
+            preset.chosen({"literal": False})
+        return
+    assert preset.chosen({})["literal"] is True
+    assert preset.chosen({"constants": "theory"})["literal"] is True
+    assert preset.chosen({"literal": False})["literal"] is False
+    assert preset.chosen({"constants": "practical"})["literal"] is False  # no longer as printed
+    if name in REPAIRED:
+        said = f"({', '.join(rounded_up(value) for value in REPAIRED[name])})"
+        assert preset.repairs[-1].endswith(said)
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_002_with_the_last_transition(name):
+    preset, at = get_preset(name), get_preset(name).reference
+    mdp = discreet.make(at.environment, **at.parameters)
+    run = {"paper": name, "epsilon": at.epsilon, "episodes": 50}
+    for literal, (epsilon, delta) in (
+        (True, (preset.delivers.epsilon, preset.delivers.delta)),
+        (False, REPAIRED[name]),
+    ):
+        found = quietly(discreet.learn, mdp, literal=literal, **run).guarantee
+        assert rounded_up(found.epsilon) == rounded_up(epsilon)
+        assert rounded_up(found.delta) == rounded_up(delta)
+
+
+def test_the_printed_flip_tells_more_the_less_is_claimed_between_two_logarithms():
+    """002, Table 1: above 1/2 between H·ln 2 and H·ln 3."""
+    preset, shape = get_preset("002-randomized-response"), Shape(states=2, actions=2, horizon=2)
+    options = {"schedule": "continual", "episodes": 9, "stationary": True}
+
+    def mechanism(epsilon, last):
+        trust = preset.trust_model(epsilon)
+        return quietly(trust.calibrate, shape, last_transitions=last, **options)
+
+    assert mechanism(2 * math.log(3) - 1e-3, False).flip > 0.5 > mechanism(2.2, False).flip
+    for last, said in ((False, "42.87"), (True, "51.44")):
+        assert f"{mechanism(1.4, last).guarantee.epsilon:.2f}" == said
+        assert said in " ".join(preset.deviations)
+    with pytest.raises(CalibrationError, match="not a probability"):
+        mechanism(1.38, False)
+
+
+def test_iota_of_the_print_and_of_its_union_bound():
+    """X = 2, A = 2, H = 3, K = 1e13: 34.72 and 35.41."""
+    problem = Problem(Shape(states=2, actions=2, horizon=3), 10**13, np.array([True, False]))
+    for literal, iota in ((True, 34.72), (False, 35.41)):
+        settings = EliminationSettings.choose(get_preset("001").chosen({"literal": literal}))
+        assert PrintedConstants(problem, settings).iota == pytest.approx(iota, abs=0.005)
+
+
+def test_every_exploration_policy_of_000_has_as_many_users():
+    """Algorithms 2 and 3 of 000: L_0 episodes each, as far as integers go."""
+    problem = Problem(Shape(states=2, actions=2, horizon=2), 600, np.array([True, False]))
+    trust = get_preset("000").trust_model(1.0)
+    played = {}
+    for literal in (True, False):
+        settings = get_preset("000").chosen({"literal": literal})
+        learner = quietly(
+            make_batch_learner,
+            get_learner("sdp-pe"),
+            problem,
+            trust,
+            np.random.default_rng(0),
+            settings,
+        )
+        learner.position = len(learner.script) - 1
+        played[literal] = learner.ask()
+    policy, users = played[True].policy, played[True].users
+    assert policy.stratified and not played[False].policy.stratified
+    each = policy.shares(users)
+    assert each.sum() == users and np.allclose(each, users * policy.weights)
+
+
 def test_names_are_unique_and_in_the_order_of_the_papers():
     assert list(PRESETS) == [preset.name for preset in PRESETS.values()]
     papers = [preset.paper for preset in PRESETS.values()]
@@ -508,6 +609,8 @@ PRINTED = [
     (SHUFFLE, "C_1", "6", "Algorithm 2, initialization"),
     (SHUFFLE, "infrequent", "N~(x,a,x') <= C_1·E·H^2·iota", "Algorithm 2, line 9"),
     (SHUFFLE, "L_b", "2^b", "Algorithm 1, line 3"),
+    ("000", "L_0", "L/(HXA) episodes of each policy", "Algorithms 2 and 3"),
+    (f"{OBI} 002-psrl", "N^p", "sum over the first H-1 steps", "Section 4.1"),
     ("000", "beta'", "beta", "Section V-A: not split"),
     ("000", "width", "2C(sqrt(X^2·A·H^5·iota/L) + X^3·A^2·H^5·E·iota/L)", "Algorithm 1, line 9"),
     ("000", "episodes of a stage", "2·L_b", "Algorithm 1, line 2"),
@@ -574,7 +677,7 @@ PRINTED = [
         "004-full-jdp 004-bandit-jdp",
         "noise on counts",
         "eps/(3H·log K) per node",
-        "Section 5.1 (1)",
+        "Section 5.1 (1); Algorithm 4",
     ),
     (
         "004-full-jdp",
@@ -590,13 +693,8 @@ PRINTED = [
     ("004-bandit-jdp 004-bandit-ldp", "noise on losses", "Lap(3H/eps)", "Section 5.1 (3)"),
 ]
 """Presets, constant, formula, where."""
-IOTA = "log(2·H·X·A·K/delta)"
-LENGTH = "2^b from max(32, about H·X·A/2) on"
 RUN = {
-    "000": {"iota": IOTA, "L_b": LENGTH},
     "001": {
-        "iota": IOTA,
-        "L_b": LENGTH,
         "fine exploration": "the same, pi a mixture of policies",
         "episodes of a stage": "3·L_b, all counted",
     },
@@ -625,6 +723,8 @@ COMPUTED = [
     (SHUFFLE, ("epsilon'", "tau", "noise, n <= tau", "noise, n > tau", "beta'"), _PE),
     (SHUFFLE, ("iota", "C_1", "infrequent", "L_b", "width", "episodes of a stage"), _PE),
     ("001", ("fine exploration",), "test_certificate"),
+    ("000", ("L_0",), "test_every_exploration_policy_of_000_has_as_many_users"),
+    (f"{OBI} 002-psrl", ("N^p",), "test_the_last_transition_of_002_is_not_counted"),
     (f"{SHUFFLE} {BERNSTEIN}", ("post-processing",), "test_totals_are_matched_within_a_quarter"),
     (OBI, ("alpha", "estimates", "beta^r", "beta^p", "failure of c_1 to c_4"), _OBI),
     (OBI, ("bonus", "cap"), "test_values_and_actions_are_those_of"),

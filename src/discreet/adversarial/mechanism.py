@@ -95,6 +95,11 @@ class LayeredSize:
         return sum(self.widths[:-1]) * self.actions
 
     @property
+    def states(self) -> int:
+        """X as 004 writes it: all layers, the last one included."""
+        return sum(self.widths)
+
+    @property
     def padded(self) -> tuple[int, int, int]:
         """(H, W, A)."""
         return self.horizon, max(self.widths), self.actions

@@ -89,8 +89,8 @@ class UcOReps(AdversarialLearner):
 
 def learning_rate(world: World) -> float:
     """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3."""
-    size = world.mechanism.size
-    return math.sqrt(max(math.log(size.pairs / size.horizon), 1e-3) / world.episodes)
+    ratio = world.pairs / world.mechanism.size.horizon
+    return math.sqrt(max(math.log(ratio), 1e-3) / world.episodes)
 
 
 run = partial(run_adversarial, UcOReps)

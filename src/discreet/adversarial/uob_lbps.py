@@ -91,8 +91,7 @@ class UobLbpsSettings(AdversarialSettings):
 
 def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> float:
     """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
-    size = world.mechanism.size
-    base = settings.rate * math.sqrt(sum(size.widths[:-1]) / world.episodes)
+    base = settings.rate * math.sqrt(world.states / world.episodes)
     if settings.loss_estimator == "paper":
         return base
     safe = 1 / (2 * limit + 1)
@@ -112,7 +111,7 @@ class UobLbps(AdversarialLearner):
         self.state = barrier_state(world.mdp.widths, world.mdp.shape.actions)
         self.policy = self.state.policy
         # E' of Lemma 5.1: no noise on a loss exceeds it, all pairs and episodes, up to delta.
-        failure = world.failure / (world.mechanism.size.pairs * world.episodes)
+        failure = world.failure / (world.pairs * world.episodes)
         printed = settings.loss_estimator == "paper"
         self.limit = settings.limit * world.mechanism.loss_bound(failure, printed=printed)
         self.rate = learning_rate(world, settings, self.limit)

@@ -52,6 +52,7 @@ class AdversarialSettings(Settings):
 
     confidence: float = 1.0  # on the width beta of the confidence boxes
     error: float = 1.0  # on the error bound E of the counts
+    literal: bool = False  # X counts the state of the last layer, where nobody acts, too
     rate: float = 1.0  # on the learning rate eta
     public_losses: bool = False  # they are not personal data
 
@@ -195,20 +196,32 @@ class World:
     losses: LossSequence
     mechanism: LayeredMechanism
     seeds: RunSeeds
+    literal: bool = False
 
     @property
     def episodes(self) -> int:
         return self.mechanism.episodes
 
     @property
+    def states(self) -> int:
+        """X of the formulas."""
+        size = self.mechanism.size
+        return size.states if self.literal else sum(size.widths[:-1])
+
+    @property
+    def pairs(self) -> int:
+        """X·A of the formulas."""
+        return self.states * self.mechanism.size.actions
+
+    @property
     def failure(self) -> float:
         """Delta = XA/K, the failure probability of Theorems 3.3 and 4.2."""
-        return self.mechanism.size.pairs / self.episodes
+        return self.pairs / self.episodes
 
     @property
     def log_iota(self) -> float:
         """Ln iota, iota = XAK/delta."""
-        return float(np.log(self.mechanism.size.pairs * self.episodes / self.failure))
+        return float(np.log(self.pairs * self.episodes / self.failure))
 
     def blocks(self, settings: AdversarialSettings, rate: float) -> Iterator[tuple[int, Episodes]]:
         """All episodes in blocks of a fixed size, which changes nothing; each with its first.
@@ -277,9 +290,10 @@ def make_world(
     layered = LayeredMDP.from_tabular(mdp) if isinstance(mdp, TabularMDP) else mdp
     _validate.count(episodes=episodes)
     size = LayeredSize.of(layered)
-    if episodes <= size.pairs:
+    pairs = size.states * size.actions if settings.literal else size.pairs
+    if episodes <= pairs:
         raise InvalidInputError(
-            f"Expected more episodes than pairs, X·A={size.pairs} (the failure probability XA/K "
+            f"Expected more episodes than pairs, X·A={pairs} (the failure probability XA/K "
             f"must be below one), got episodes={episodes}; run longer."
         )
     if isinstance(losses, str):
@@ -299,7 +313,7 @@ def make_world(
         )
     options = settings.release_options()
     mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **options)
-    return World(layered, losses, mechanism, seeds)
+    return World(layered, losses, mechanism, seeds, settings.literal)
 
 
 class HindsightRegret:

@@ -33,7 +33,7 @@ from discreet.privacy.mechanisms.base import (
     NoiseBlock,
 )
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.statistics import PrivateCounts, flatten
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.vectors import VectorMechanism
 
 Mechanism = BatchMechanism | ContinualMechanism
@@ -412,7 +412,7 @@ def _disk(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Samp
         if place == len(users) // 2:
             copied = stored.open.copy()
         counts = _counts(user, mechanism.shape)
-        stored.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
+        stored.add(mechanism.flat(counts))
         releases.append(stored.release())
     return np.concatenate([*releases, copied.ravel()]).astype(np.float64)
 
@@ -449,8 +449,7 @@ def by_the_rule(
 def _cumulative(mechanism: ContinualMechanism, users: tuple[Counts, ...]) -> FloatArray:
     """True cumulative counters, the same in every run."""
     known = {
-        id(counts): _pooled(flatten(counts, mechanism.statistics, stationary=False), mechanism)
-        for counts in users
+        id(counts): _pooled(mechanism.flat(counts, stationary=False), mechanism) for counts in users
     }
     return np.cumsum([known[id(counts)] for counts in users], axis=0)
 
@@ -460,7 +459,7 @@ def _step(
 ) -> FloatArray:
     """What one user adds to the integers."""
     if mechanism.response != "category":
-        units = flatten(counts, mechanism.statistics, stationary=False)
+        units = mechanism.flat(counts, stationary=False)
         return _pooled(block.gains[index] * units, mechanism)
     # The gain of the user's category, at the one step that she reports.
     transitions, rewards = np.zeros_like(counts.transitions), np.zeros_like(counts.rewards)
@@ -472,7 +471,7 @@ def _step(
         transitions[step, state, action, after] = gain
         rewards[step, state, action] = bit * gain
     reported = Counts(1, transitions, rewards)
-    return _pooled(flatten(reported, mechanism.statistics, stationary=False), mechanism)
+    return _pooled(mechanism.flat(reported, stationary=False), mechanism)
 
 
 def _pooled(units: FloatArray | IntArray, mechanism: ContinualMechanism) -> FloatArray:

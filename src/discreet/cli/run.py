@@ -455,21 +455,22 @@ def _printed(one: OneLearner) -> "Experiment":
 
     preset = get_preset(one.paper or "")
     own, parameters = _typed(one)
+    title = preset.title(one.calibration, literal=bool(own.get("literal", True)))
     usual = preset.reference.parameters if one.environment is None else {}
     place = _place(one.environment or preset.reference.environment, {**usual, **parameters})
     row = LearnerRow(
         name=preset.learner,
         paper=preset.name,
-        settings={**preset.settings, **own},
+        settings=preset.chosen(own),
         epsilon=(preset.reference.epsilon,) if one.epsilon is None else (one.epsilon,),
         delta=one.delta or 0.0,
         calibration=one.calibration or "",
-        label=preset.title(one.calibration),
+        label=title,
     )
     exact = "-exact" * (preset.noise(one.calibration) == "exact")
     return Experiment(
         name=_slug(f"paper-{preset.name}{exact}-{place.label}"),
-        title=f"{preset.title(one.calibration)}, on {place.label}",
+        title=f"{title}, on {place.label}",
         paper=preset.paper,
         runs=5,
         environments=(place,),

@@ -165,10 +165,11 @@ def plot_bounds(axes: "Axes", series: Sequence[Series], mdp: "TabularMDP | None"
 
     def slope(one: Series, bound: "RegretBound", colour: str, name: str) -> None:
         late = one.episodes >= one.episodes[-1] ** (1 / 2)
-        states = layered.states if bound.layered else mdp.shape.states  # X of paper 004, or S
+        states = layered.states + 1 if bound.layered else mdp.shape.states  # X with x_H, or S
         size = states, mdp.shape.actions, mdp.shape.horizon
+        delta = one.facts["delta"] or 1e-6
         values = np.array(
-            [bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]]
+            [bound(*size, k, one.facts["epsilon"], delta=delta) for k in one.episodes[late]]
         )
         values *= float(one.final.mean()) / values[-1]
         axes.plot(one.episodes[late], values, color=colour, ls=":", lw=1.2, label=name)
@@ -176,7 +177,12 @@ def plot_bounds(axes: "Axes", series: Sequence[Series], mdp: "TabularMDP | None"
     plot_regret(axes, series)
     named = set[str]()
     for one, (colour, _) in zip(series, styles_of(series), strict=True):
-        known = bounds_of(one.facts["learner"], one.settings.get("fine"))
+        known = bounds_of(
+            one.facts["learner"],
+            one.settings.get("fine"),
+            mechanism=one.facts["mechanism"],
+            stationary=one.settings.get("stationary", False),
+        )
         bound = known.get(one.facts["trust"])
         if bound is not None:
             new = bound.text not in named  # else without a name of its own in the legend

@@ -308,7 +308,9 @@ def _with_preset(table: dict[str, Any]) -> dict[str, Any]:
             f"Expected paper = {preset.name!r} without a name, since it runs "
             f"{preset.learner!r}, got name = {table['name']!r}; leave one of the two out."
         )
-    usual = {"name": preset.learner, "label": preset.title(table.get("calibration"))}
     own = table.get("settings", {})
-    settings = {**preset.settings, **own} if isinstance(own, dict) else own
-    return {**usual, **table, "settings": settings}
+    if not isinstance(own, dict):
+        return {"name": preset.learner, **table}  # refused with all other settings that are none
+    label = preset.title(table.get("calibration"), literal=bool(own.get("literal", True)))
+    usual = {"name": preset.learner, "label": label}
+    return {**usual, **table, "settings": preset.chosen(own)}

@@ -81,7 +81,11 @@ def make_learner(
     if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
         trust = replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
     mechanism = trust.calibrate(
-        mdp.shape, schedule="continual", episodes=episodes, stationary=stationary
+        mdp.shape,
+        schedule="continual",
+        episodes=episodes,
+        stationary=stationary,
+        last_transitions=chosen.last_transitions,
     )
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
     return kind(problem, mechanism, rng, replace(chosen, stationary=stationary))

@@ -38,8 +38,8 @@ noises of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for th
 For the Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, as in the paper's
 Table 1.
 
-Deviations: the H-th transition is counted as well (the state after the last step is observed);
-V is capped as printed, and ties (rare without a cap on Q) are broken at random.
+Deviations: the H-th transition is counted as well unless ``literal`` (the state after the last step
+is observed); V is capped as printed, and ties (rare without a cap on Q) are broken at random.
 
 Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``constants="theory"``.
 """
@@ -76,9 +76,12 @@ class LdpObiSettings(NoisyBonusSettings):
         alpha: times c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
         union: how episodes share the failure probability: ``"known"`` (failure/K) or ``"printed"``
             (3·failure/(2·pi²·k²), Algorithm 2).
+        literal: transitions of the first H - 1 steps only, as in Section 4.1 (under local
+            privacy); False counts the last one, too.
     """
 
     stationary: bool | None = None
+    literal: bool = False
     alpha: float = 2.0
     union: Literal["known", "printed"] = "known"
 
@@ -87,6 +90,10 @@ class LdpObiSettings(NoisyBonusSettings):
         "privacy_scale": 0.1,
         "error_scale": 0.01,
     }
+
+    @property
+    def last_transitions(self) -> bool:
+        return not self.literal
 
     def check(self) -> None:
         super().check()

@@ -43,8 +43,8 @@ def learn(
     """Simulate ``episodes`` users of ``mdp`` under a learner and a trust model.
 
     Instead of a learner and a trust model, ``paper="001", epsilon=1`` runs an algorithm as printed;
-    ``calibration="exact"`` beside it keeps its mechanism and makes the claim true, and settings
-    replace printed ones.
+    ``calibration="exact"`` beside it keeps its mechanism and makes the claim true,
+    ``literal=False`` repairs what is inconsistent in print, and settings replace printed ones.
 
     Args:
         mdp: the true model; the learner sees only private statistics of its users.
@@ -74,7 +74,7 @@ def learn(
             )
     preset = get_preset(paper)
     trust = preset.trust_model(epsilon, delta, settings.pop("calibration", None))
-    result = _learn(mdp, preset.learner, trust, episodes, seeds, {**preset.settings, **settings})
+    result = _learn(mdp, preset.learner, trust, episodes, seeds, preset.chosen(settings))
     why = preset.view(mdp.shape, trust)
     seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
     return replace(result, guarantee=seen, settings={**result.settings, "paper": preset.name})

@@ -76,12 +76,20 @@ class PsrlSettings(ContinualSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class LdpPsrlSettings(PsrlSettings):
-    """``privacy_scale`` is c, how much the noise shrinks the counts; as printed not at all."""
+    """``privacy_scale`` is c, how much the noise shrinks the counts; as printed not at all.
+
+    ``literal`` counts transitions of the first H - 1 steps only (002, Section 4.1).
+    """
 
     stationary: bool | None = None
+    literal: bool = False
     privacy_scale: float = 0.0
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {"privacy_scale": 0.1}
+
+    @property
+    def last_transitions(self) -> bool:
+        return not self.literal
 
     def check(self) -> None:
         super().check()

@@ -110,6 +110,11 @@ class ContinualSettings(Settings):
 
     stationary: bool | None = False
 
+    @property
+    def last_transitions(self) -> bool:
+        """Whether the transition of the last step is counted."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class BonusSettings(ContinualSettings):

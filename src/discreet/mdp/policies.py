@@ -94,10 +94,12 @@ class MixturePolicy:
     Attributes:
         components: policies that are not mixtures themselves.
         weights: ``float64[len(components)]``, the probability of each.
+        stratified: simulated users are not drawn: each component gets its share of them.
     """
 
     components: tuple[DeterministicPolicy | StochasticPolicy, ...]
     weights: FloatArray
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         components = tuple(self.components)
@@ -127,7 +129,24 @@ class MixturePolicy:
     @property
     def key(self) -> bytes:
         """Bytes that are equal exactly for equal mixtures of one shape."""
-        return b"m" + self.weights.tobytes() + b"".join(c.key for c in self.components)
+        kind = b"e" if self.stratified else b"m"
+        return kind + self.weights.tobytes() + b"".join(c.key for c in self.components)
+
+    def shares(self, users: int) -> IntArray:
+        """``int64[len(components)]``: users of each, as near to their weights as integers are.
+
+        >>> MixturePolicy.uniform([DeterministicPolicy([[a]]) for a in range(3)]).shares(7).tolist()
+        [2, 3, 2]
+        """
+        ends = np.rint(users * np.cumsum(self.weights)).astype(np.int64)
+        shares: IntArray = ends - np.append(0, ends[:-1])
+        return shares
+
+    def allotted(self, users: int) -> "MixturePolicy":
+        """The components that so many users play if each gets its share of them."""
+        shares = self.shares(users)
+        played = tuple(c for c, n in zip(self.components, shares, strict=True) if n)
+        return MixturePolicy(played, shares[shares > 0] / users, stratified=True)
 
     def support(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
         """``bool[H, S, A]``: what some component of positive weight can play."""

@@ -43,7 +43,10 @@ def sample_counts(
         from discreet.mdp import _kernels
 
         shares = np.zeros(len(chosen.components), np.int64)
-        _kernels.split(int(users), chosen.weights, rng, shares)
+        if chosen.stratified:
+            shares = chosen.shares(users)
+        else:
+            _kernels.split(int(users), chosen.weights, rng, shares)
         for component, share in zip(chosen.components, shares, strict=True):
             _add_users(counts, mdp, component, int(share), rng)
     else:
@@ -82,7 +85,11 @@ def sample_trajectories(
     chosen = as_policy(policy, mdp.shape)
     if not isinstance(chosen, MixturePolicy):
         return Trajectories(*_episodes(mdp, chosen, users, rng))
-    component = rng.choice(len(chosen.components), size=users, p=chosen.weights)
+    count = len(chosen.components)
+    if chosen.stratified:
+        component = rng.permutation(np.repeat(np.arange(count), chosen.shares(users)))
+    else:
+        component = rng.choice(count, size=users, p=chosen.weights)
     states = np.zeros((users, mdp.horizon + 1), np.int64)
     actions = np.zeros((users, mdp.horizon), np.int64)
     rewards = np.zeros((users, mdp.horizon))

@@ -1,10 +1,12 @@
 """Regret bounds, upper and lower, as callables: up to constants and logarithms, as printed.
 
 ``BOUNDS[learner][trust]`` is what a paper proves for a learner under a trust model with its printed
-constants. Those of policy elimination under central and local privacy are printed nowhere: they are
-corollaries of Theorem 6, and their ``where`` begins with "not printed". Without noise only the
-leading term is kept (Theorem 6 needs E of about 1: X³AH⁵ more). No paper proves one for LDP-PSRL,
-for LDP-OBI with a tree, or for learners of ours. A picture can draw one as a dotted slope.
+constants and noise, ``BY_ERROR`` the theorems for any noise, by how far it goes; `bounds_of` finds
+the one of the mechanism that ran. Those of policy elimination under central and local privacy are
+printed nowhere: they are corollaries of Theorem 6, and their ``where`` begins with "not printed".
+Without noise only the leading term is kept (Theorem 6 needs E of about 1: X³AH⁵ more). No paper
+proves one for LDP-PSRL, for LDP-OBI with a tree, or for learners of ours. A picture can draw one as
+a dotted slope.
 
 >>> round(BOUNDS["dp-ucbvi"]["central"](S=4, A=2, H=6, K=20_000, epsilon=1.0))
 12791
@@ -14,19 +16,21 @@ for LDP-OBI with a tree, or for learners of ours. A picture can draw one as a do
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
 class Size:
     """What a bound depends on: states (X in 000, 001 and 004), actions, horizon, episodes."""
 
-    S: int  # in 004 those of all layers together, without the last
+    S: int  # in 004 those of all layers together
     A: int
     H: int
     K: float
     epsilon: float  # infinite without privacy
     support: float | None = None  # C_M of 004; None is its worst case X·sqrt(A)
+    delta: float = 1e-6  # delta_0 of 002, of noise that needs one
+    errors: tuple[float, ...] = ()  # of `BY_ERROR`: what its text names after the first term
 
     @property
     def steps(self) -> float:
@@ -58,9 +62,11 @@ class RegretBound:
         epsilon: float = math.inf,
         *,
         support: float | None = None,
+        delta: float = 1e-6,
+        errors: tuple[float, ...] = (),
     ) -> float:
         """Its value for one problem size."""
-        return self.shape(Size(S, A, H, K, epsilon, support))
+        return self.shape(Size(S, A, H, K, epsilon, support, delta, errors))
 
 
 def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: str) -> RegretBound:
@@ -143,12 +149,74 @@ def _elimination(free: RegretBound, actions: int) -> dict[str, RegretBound]:
     }
 
 
-_OBI = _sum(
-    _UCRL,
-    "H³S²A·sqrt(K)/eps",
-    lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.K) / n.epsilon,
-    "002, Theorem 5 and Table 1 (Laplace)",
-)
+def _table_1(noise: str, text: str, price: Callable[[Size], float]) -> RegretBound:
+    return _sum(_UCRL, text, price, f"002, Theorem 5 and Table 1 ({noise})")
+
+
+def _root(n: Size) -> float:
+    return math.sqrt(n.K * math.log(1 / n.delta))
+
+
+LDP_OBI: Mapping[str, RegretBound] = {
+    "laplace": _table_1(
+        "Laplace",
+        "H³S²A·sqrt(K)/eps",
+        lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.K) / n.epsilon,
+    ),
+    "gaussian": _table_1(
+        "Gaussian",
+        "H³S²A·sqrt(K·ln(1/delta))/eps",
+        lambda n: n.H**3 * n.S**2 * n.A * _root(n) / n.epsilon,
+    ),
+    "randomized-response": _table_1(
+        "randomised response",
+        "H³S²A·sqrt(HK)/eps",
+        lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.H * n.K) / n.epsilon,
+    ),
+    "bounded": _table_1(
+        "bounded noise",
+        "H²S³A·sqrt(AK·ln(1/delta))/eps",
+        lambda n: n.H**2 * n.S**3 * n.A * math.sqrt(n.A) * _root(n) / n.epsilon,
+    ),
+}
+"""Randomiser -> bound of LDP-OBI in a stationary MDP: the rows of 002's Table 1."""
+
+BY_ERROR: Mapping[str, RegretBound] = {
+    "000, Theorem 6": _sum(
+        _PE_000, "X³A²H⁵·E", lambda n: n.S**3 * n.A**2 * n.H**5 * n.errors[0], "000, Theorem 6"
+    ),
+    "001, Theorem 6": _sum(
+        _PE_001, "X³AH⁵·E", lambda n: n.S**3 * n.A * n.H**5 * n.errors[0], "001, Theorem 6"
+    ),
+    "002, Theorem 5": _sum(
+        _UCRL,
+        "SAH²·c_3 + H²S²A·c_4 + SAH·c_2 + SAH·c_1",
+        lambda n: (
+            n.S
+            * n.A
+            * n.H
+            * (n.H * n.errors[2] + n.H * n.S * n.errors[3] + n.errors[1] + n.errors[0])
+        ),
+        "002, Theorem 5",
+    ),
+    "003, Theorem 4.1": _sum(
+        _BERNSTEIN, "S²AH²·E", lambda n: n.S**2 * n.A * n.H**2 * n.errors[0], "003, Theorem 4.1"
+    ),
+    "004, Theorem 3.3": _sum(
+        _SUPPORT,
+        "HX²A·E + H·E_eps",
+        lambda n: n.H * (n.S**2 * n.A * n.errors[0] + n.errors[1]),
+        "004, Theorem 3.3",
+    ),
+    "004, Theorem 4.2": _sum(
+        _BANDIT,
+        "HX⁴A·E + A·E'·sqrt(X³K)",
+        lambda n: n.H * n.S**4 * n.A * n.errors[0] + n.A * n.errors[1] * math.sqrt(n.S**3 * n.K),
+        "004, Theorem 4.2",
+    ),
+}
+"""Where -> the theorem for any noise; its ``errors`` are (E,), (c_1, c_2, c_3, c_4), (E, E_eps) or
+(E, E'), bounds on the noise at all times."""
 
 BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
     "ucbvi": {"none": _BERNSTEIN},
@@ -156,7 +224,7 @@ BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
     "private-ucb-vi": _continual(_HOEFFDING, _TABLE, _TABLE),
     "private-ucb-po": _continual(_WIDER, _TABLE, _TABLE),
     "pucb": _continual(_WIDER, _TABLE),
-    "ldp-obi": {"none": _UCRL, "local": _OBI},
+    "ldp-obi": {"none": _UCRL, "local": LDP_OBI["laplace"]},
     "psrl": {
         "none": RegretBound("HS·sqrt(AT), Bayesian", _UCRL.shape, "Osband, Russo and Van Roy 2013")
     },
@@ -246,17 +314,58 @@ LOWER_WITHOUT_PRIVACY: Mapping[str, RegretBound] = {
 """Paper and feedback -> the bound without privacy that it compares itself with."""
 
 
-def bounds_of(learner: str, fine: object = None) -> Mapping[str, RegretBound]:
+_LIKE_PRINTED = {"laplace", "tree-laplace", "tree-iid", "bits", "randomized-response"}
+"""Noise of the order H/eps on a counter, as printed."""
+_LIKE_GAUSSIAN = {"gaussian", "tree-gaussian", "tree-honaker", "toeplitz", "bounded", "histogram"}
+"""Noise of the order sqrt(H·ln(1/delta))/eps: one user moves H counters of a statistic by one."""
+_THEOREMS = {"pe": "001, Theorem 6", "sdp-pe": "001, Theorem 6", "dp-ucbvi": "003, Theorem 4.1"}
+
+
+def bounds_of(
+    learner: str, fine: object = None, *, mechanism: str | None = None, stationary: object = True
+) -> Mapping[str, RegretBound]:
     """Those of one learner by trust model; none for a learner that no paper proves one for.
 
     Args:
         learner: by its registered name.
         fine: policy elimination's setting; ``"mixture"`` is version 000, which has its own.
+        mechanism: that ran; None: the printed one. For Gaussian noise, which is not printed, the
+            theorem for any noise of policy elimination and DP-UCBVI; elsewhere there is none.
+        stationary: counts were summed over the steps (LDP-OBI: 003 has the other bound).
 
     >>> bounds_of("sdp-pe", "mixture")["shuffle"].where
     '000, Theorem 11'
+    >>> bounds_of("dp-ucbvi", mechanism="toeplitz")["central"].text
+    'sqrt(SAH²T) + S²AH²·sqrt(H·ln(1/delta))/eps'
     """
-    found = BOUNDS.get(learner, {})
+    found = dict(BOUNDS.get(learner, {}))
     if fine == "mixture":
-        return {trust: bound for trust, bound in VERSION_000.items() if trust in found}
-    return found
+        found = {trust: bound for trust, bound in VERSION_000.items() if trust in found}
+    if learner == "ldp-obi" and not stationary:
+        found["local"] = replace(BOUNDS["private-ucb-po"]["local"], where=f"{_TABLE} (LDP-OBI)")
+    if mechanism in (None, "none") or (mechanism in _LIKE_PRINTED and learner != "ldp-obi"):
+        return found
+    free = {trust: bound for trust, bound in found.items() if trust == "none"}
+    if learner == "ldp-obi":
+        rows = LDP_OBI if stationary else {"laplace": found["local"]}
+        return free | ({"local": rows[mechanism]} if mechanism in rows else {})
+    if mechanism not in _LIKE_GAUSSIAN or learner not in _THEOREMS:
+        return free
+    theorem = BY_ERROR["000, Theorem 6" if fine == "mixture" else _THEOREMS[learner]]
+    return free | {t: _with_gaussian(theorem, t) for t in found if t != "none"}
+
+
+def _with_gaussian(theorem: RegretBound, trust: str) -> RegretBound:
+    """A theorem for any noise with E of Gaussian order, of one release or of a sum of K reports."""
+    terms = "HK" if trust == "local" else "H"
+
+    def error(n: Size) -> float:
+        users = n.K if trust == "local" else 1.0
+        return math.sqrt(n.H * users * math.log(1 / n.delta)) / n.epsilon
+
+    return replace(
+        theorem,
+        text=theorem.text.replace("·E", f"·sqrt({terms}·ln(1/delta))/eps"),
+        shape=lambda n: theorem.shape(replace(n, errors=(error(n),))),
+        where=f"not printed: {theorem.where} with E = sqrt({terms}·ln(1/delta))/eps",
+    )

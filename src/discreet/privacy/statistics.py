@@ -250,10 +250,16 @@ def supported_counts(counts: Counts, shape: Shape, support: BoolArray) -> Counts
     return counts.at(support)
 
 
-def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) -> IntArray:
+def flatten(
+    counts: Counts, statistics: tuple[str, ...], *, stationary: bool, last_transitions: bool = True
+) -> IntArray:
     """The statistics in order, each flattened (summed over steps first if ``stationary``)."""
-    parts = raw_statistics(counts, statistics).values()
-    return np.concatenate([(p.sum(axis=0) if stationary else p).ravel() for p in parts])
+    parts = raw_statistics(counts, statistics)
+    if "transitions" in parts and not last_transitions:
+        parts["transitions"] = parts["transitions"].copy()
+        parts["transitions"][-1] = 0
+    kept = parts.values()
+    return np.concatenate([(p.sum(axis=0) if stationary else p).ravel() for p in kept])
 
 
 def flatten_rows(counts: Counts, statistics: tuple[str, ...]) -> IntArray:

@@ -80,6 +80,7 @@ class TrustModel:
         statistics: tuple[str, ...] = ...,
         episodes: int,
         stationary: bool = ...,
+        last_transitions: bool = ...,
     ) -> ContinualMechanism: ...
 
     def calibrate(
@@ -104,9 +105,9 @@ class TrustModel:
             statistics: which counters are released; the sensitivity follows from it.
             episodes: length of the stream (streams only).
             stationary: counters pooled over steps before the release (streams only).
-            last_transitions: whether transitions of the last step are needed (batches only): they
-                teach nothing unless steps are pooled, and a mechanism that can leave them out adds
-                less noise. What it does is `BatchMechanism.last_transitions`.
+            last_transitions: whether transitions of the last step are needed: they teach nothing
+                unless steps are pooled, and a mechanism that can leave them out adds less noise.
+                What it does is its own `last_transitions`.
         """
         check_shape(shape)
         _validate.truth(stationary=stationary, last_transitions=last_transitions)

@@ -476,7 +476,8 @@ def _memory(place: Trial) -> Iterator[str]:
     if secure and any(row[:4].astype("<i8").tobytes() in file for row in copied):
         yield "What is not released yet stands in the file without a seal."
     counts = data.counts(mechanism.shape, np.random.default_rng(0))
-    exact = flatten(counts, mechanism.statistics, stationary=study.problem.stationary)
+    pooled, last = study.problem.stationary, mechanism.last_transitions
+    exact = flatten(counts, mechanism.statistics, stationary=pooled, last_transitions=last)
     released = []
     for twin in (place.twin(study), place.twin(study)):
         tell(twin, data)

@@ -32,7 +32,7 @@ from discreet.privacy.mechanisms.base import (
 from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.simulation.users import no_counts
-from discreet.privacy.statistics import PrivateCounts, flatten
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel, least_noise
 
 Data = Trajectories | ArrayLike
@@ -317,7 +317,7 @@ class ContinualDriver(Driver):
             )
         for user in range(users):
             counts = data[user : user + 1].counts(mechanism.shape, rounding)
-            running.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
+            running.add(mechanism.flat(counts))
         values = running.release().astype(np.float64)
         return unflatten(values, mechanism, running.users, secure=sampler.secure)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
+from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.distributions import discrete_gaussian_pmf
 from discreet.privacy.accounting.lattice import discrete_gaussian_delta
 from discreet.privacy.accounting.piles import (
@@ -16,6 +17,7 @@ from discreet.privacy.accounting.piles import (
     least_crowd,
     mean_of_all,
     other_moves_delta,
+    uneven_piles_delta,
     worst_gaussian_delta,
     zcdp_delta,
 )
@@ -169,3 +171,22 @@ def test_refusals_name_value_rule_and_remedy():
     for use in (lambda: honest_users(0.1, 3), lambda: mean_of_all(Fraction(5), 0.1, 3)):
         with pytest.raises(InvalidInputError, match=r"honest=0\.1 of users=3; use a larger batch"):
             use()
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 4])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_uneven_piles_are_covered(horizon, epsilon):
+    """002's statistics: no move of H rewards, H visits and H - 1 transitions has a larger delta."""
+    sigma = horizon / epsilon
+    bound = uneven_piles_delta(sigma, horizon, epsilon)
+    l2 = math.sqrt(4 * horizon**2 + 2 * (horizon - 1) ** 2)
+    assert bound >= gaussian_delta(sigma, l2, epsilon)
+    for ones, mostly, full in (
+        (0, 2, 4),
+        (2, 2, 3),
+        (2 * horizon - 2, 0, 4),
+        (6 * horizon - 2, 0, 0),
+    ):
+        counts = [ones, *[0] * (horizon - 2), full]
+        counts[horizon - 2] += mostly
+        assert bound >= delta_of(sigma, counts, epsilon) * (1 - 1e-9)

@@ -14,6 +14,7 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
+from discreet.privacy.auditing.paths import by_the_rule
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder
 from discreet.privacy.mechanisms.additive import AdditiveEncoder
 from discreet.privacy.mechanisms.local import bounded_radius
@@ -456,3 +457,57 @@ def test_pooled_randomised_response_flips_as_much(statistics):
         assert reach * math.log((1 - mechanism.flip) / mechanism.flip) <= 1
         assert reach * math.log((1 - mechanism.flip) / mechanism.flip) == pytest.approx(1)
         assert mechanism.encoder().flip == mechanism.flip
+
+
+@pytest.mark.parametrize("stationary", [True, False])
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "randomized-response"])
+def test_the_last_transition_of_002_is_not_counted(name, stationary):
+    """Two users who differ in the state after the last step are the same user: 002, Section 4.1."""
+    options = {"stationary": stationary, "last_transitions": False}
+    mechanism = stream(name, shape=Shape(2, 1, 3), **options)
+    assert mechanism.guarantee.epsilon == 1.0 and not mechanism.takes_reports
+    kept = stream(name, shape=Shape(2, 1, 3), stationary=stationary)
+
+    def released(mechanism, states, way):
+        one = Trajectories(np.array([states]), np.zeros((1, 3), np.int64), np.ones((1, 3)))
+        counts = one.counts(mechanism.shape, np.random.default_rng(0))
+        if way == "block":
+            return by_the_rule(mechanism.open(sampler()).block(1), mechanism, [counts])
+        public = mechanism.open(sampler()).add(counts)
+        parts = public.transitions, public.visits, public.rewards
+        return np.concatenate([part.ravel() for part in parts])
+
+    for way in ("add", "block"):
+        here, there, elsewhere = (
+            released(mechanism, states, way)
+            for states in ([0, 1, 0, 0], [0, 1, 0, 1], [0, 1, 1, 1])
+        )
+        assert np.array_equal(here, there)
+        assert not np.array_equal(here, elsewhere)  # the one before is counted, and all visits
+        assert not np.array_equal(
+            released(kept, [0, 1, 0, 0], way), released(kept, [0, 1, 0, 1], way)
+        )
+    for refused in (mechanism.encoder, mechanism.certified):
+        with pytest.raises(UnsupportedError):
+            refused()
+
+
+@pytest.mark.parametrize("stationary", [True, False])
+def test_bits_of_the_last_transition_are_not_drawn(stationary):
+    """Their noise would be noise for nothing, and the estimates biased."""
+    shape = Shape(2, 1, 3)
+    options = {"stationary": stationary, "last_transitions": False}
+    mechanism = stream("randomized-response", shape=shape, episodes=4_000, **options)
+    nobody = Counts(1, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
+    running = mechanism.open(sampler())
+    for _ in range(4_000):
+        public = running.add(nobody)
+    variance = mechanism.noise_variance(4_000)
+    for part in ("transitions", "visits", "rewards"):
+        z = getattr(public, part) / math.sqrt(variance[part])
+        assert np.abs(z).max() < 5
+        if part == "transitions" and not stationary:
+            assert not z[-1].any()
+    assert variance["transitions"] == pytest.approx(
+        variance["visits"] * (2 / 3 if stationary else 1)
+    )

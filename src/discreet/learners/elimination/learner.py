@@ -42,6 +42,7 @@ from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.explorers import CountPool, ImplicitElimination, PaperElimination
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
+from discreet.mdp.policies import MixturePolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
@@ -67,7 +68,7 @@ class Schedule:
 def first_length(shape: Shape, least: int) -> int:
     """A first stage in which every (h, x, a) can be played: a power of two near HXA/2.
 
-    The papers start at 2, which leaves layers without a single episode.
+    The papers start at 2 (``literal``), which leaves layers without a single episode.
 
     >>> first_length(Shape(states=4, actions=2, horizon=6), 32)
     32
@@ -163,7 +164,10 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         """The next batch of the script."""
         if self._pending is None:
             part, users, _ = self._entry()
-            self._pending = Batch(self.explorer.policy(part, self._generator(0)), users)
+            policy = self.explorer.policy(part, self._generator(0))
+            if self.chosen.literal and self.chosen.fine == "mixture":  # 000: L_0 episodes each
+                policy = policy.allotted(users) if isinstance(policy, MixturePolicy) else policy
+            self._pending = Batch(policy, users)
         return self._pending
 
     def tell(self, counts: PrivateCounts) -> None:
@@ -212,7 +216,8 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
 def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]:
     """Who plays when: every user in exactly one batch, all of them together K."""
     paper, shares = settings.structure == "paper", settings.stage_shares
-    first, growth = float(first_length(problem.shape, settings.b0)), settings.growth
+    repaired = float(first_length(problem.shape, settings.b0))
+    first, growth = 2.0 if settings.literal else repaired, settings.growth
     schedule = staged_schedule(problem.episodes, first, growth, shares, tail=not paper)
     each = problem.shape.horizon + 1 if paper else 2
     taken, most = each * len(schedule.stages) + (not paper), settings.batches

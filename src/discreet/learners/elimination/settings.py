@@ -28,6 +28,8 @@ class EliminationSettings(Settings):
             (the pseudocode where it is consistent, on an explicit list of policies).
         constants: ``"practical"`` (the knobs below) or ``"theory"`` (the printed constants, which
             leave the knobs aside).
+        literal: with ``structure="paper"``, iota without its X, stages from 2 and (000) every
+            exploration policy for the same number of episodes, as printed; False repairs them.
         forgetting: use the current stage's data only; None means what the structure does (True for
             ``"paper"``, False for ``"practical"``).
         play: ``"vertex"`` plays only policies that are active by themselves, ``"mixture"`` also
@@ -46,6 +48,7 @@ class EliminationSettings(Settings):
     fine: Literal["coverage", "mixture"] = "coverage"
     structure: Literal["practical", "paper"] = "practical"
     constants: ConstantSet = "practical"
+    literal: bool = False
     forgetting: bool | None = None
     play: Literal["vertex", "mixture"] = "vertex"
     z_w: float = 0.5
@@ -59,6 +62,11 @@ class EliminationSettings(Settings):
     def check(self) -> None:
         """Stages grow, shares and widths are positive."""
         _validate.positive(confidence=self.confidence)
+        if self.literal and self.structure != "paper":
+            raise InvalidInputError(
+                f"Expected literal=False beside structure={self.structure!r}, got literal=True: "
+                f"only structure='paper' is printed; leave one of the two out."
+            )
         failure_probability(self.failure)
         if self.batches is not None and self.batches < 3:
             raise InvalidInputError(
@@ -97,9 +105,10 @@ class PrintedConstants:
 
     @property
     def iota(self) -> float:
-        """log(2·H·X·A·K/delta), with the X that its union bound needs and the print lacks."""
+        """log(2·H·A·K/delta) if literal, otherwise with the X that its union bound needs."""
         shape = self.problem.shape
-        events = 2 * shape.horizon * shape.states * shape.actions * self.problem.episodes
+        states = 1 if self.settings.literal else shape.states
+        events = 2 * shape.horizon * states * shape.actions * self.problem.episodes
         return math.log(events / self.settings.failure)
 
     def count_error(self, deviation: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from discreet import _validate
 from discreet.errors import InvalidInputError
 from discreet.privacy.accounting.closed_forms import gaussian_delta
-from discreet.privacy.accounting.lattice import discrete_gaussian_delta
+from discreet.privacy.accounting.lattice import discrete_gaussian_delta, sum_of_gaussians
 
 
 def honest_users(honest: float | Fraction, users: int) -> int:
@@ -113,6 +113,7 @@ def mean_of_all(mean: Fraction, honest: float | Fraction, users: int) -> Fractio
 # at the price of a little more noise.
 
 
+_EXACT = 50.0
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 600)
 
 
@@ -134,9 +135,40 @@ def worst_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int 
 def other_moves_delta(sigma: float, cells: int, epsilon: float, pile: int) -> float:
     """A bound on delta for all moves but full piles (the theorem, or concentrated DP)."""
     square = cells * pile**2 - 2 * (pile - 1)
+    return _moves_delta(sigma, square, cells * pile, epsilon, pile)
+
+
+def uneven_piles_delta(sigma: float, horizon: int, epsilon: float) -> float:
+    """Delta of 002's statistics: H rewards, H visits and H - 1 transitions, pooled over steps.
+
+    Continuous noise feels the length of a move only, |v|² <= N = 4H² + 2(H - 1)². Discrete noise:
+    for H = 2 the full move (2, 2, 2, 2, 1, 1) covers all others, as above, and is summed exactly
+    (sigma up to 50); otherwise the theorem's (2) to (5) hold as they stand with this N and
+    n = 6H - 2. (A move whose entries are all 0 or ±H leaves the transitions alone and is a part of
+    the view of the full one, whose entries have no common divisor.) The larger of the two: an upper
+    bound above two steps.
+
+    >>> round(uneven_piles_delta(2.0, 2, 1.0), 4)
+    0.5516
+    """
+    square = 4 * horizon**2 + 2 * (horizon - 1) ** 2
+    continuous = gaussian_delta(sigma, math.sqrt(square), epsilon)
+    if horizon != 2 or sigma > _EXACT:
+        return max(continuous, _moves_delta(sigma, square, 6 * horizon - 2, epsilon, horizon))
+    (fours, log_fours), (twos, log_twos) = (sum_of_gaussians(sigma, n) for n in (4, 2))
+    spread = np.zeros(2 * fours.size - 1)
+    spread[::2] = np.exp(log_fours)
+    masses = np.convolve(spread, np.exp(log_twos))
+    totals = 2 * fours[0] + twos[0] + np.arange(masses.size)
+    losses = (square - 2 * totals) / (2 * sigma**2)
+    return max(continuous, float(masses @ -np.expm1(np.minimum(0.0, epsilon - losses))))
+
+
+def _moves_delta(sigma: float, square: int, units: int, epsilon: float, pile: int) -> float:
+    """The theorem, for moves of ``units`` in all whose square is at most ``square``."""
     near = _smooth(sigma, square, epsilon, pile / (2 * sigma * math.sqrt(0.8 * square)))
-    far = _smooth(sigma, max(0.8 * square, cells * pile * (pile - 1)), epsilon, 1 / sigma)
-    theta = 1 + _theta_excess(sigma, square, cells * pile, pile)
+    far = _smooth(sigma, max(0.8 * square, units * (pile - 1)), epsilon, 1 / sigma)
+    theta = 1 + _theta_excess(sigma, square, units, pile)
     return min(1.0, theta * max(near, far), zcdp_delta(square / (2 * sigma**2), epsilon))
 
 

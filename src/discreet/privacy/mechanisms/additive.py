@@ -154,7 +154,9 @@ class AdditiveContinual(ContinualMechanism):
     @property
     def sensitivity(self) -> Sensitivity:
         """How far one user moves the counters."""
-        return Sensitivity.of(self.shape.horizon, self.statistics, stationary=self.stationary)
+        pooled, last = self.stationary, self.last_transitions
+        horizon, statistics = self.shape.horizon, self.statistics
+        return Sensitivity.of(horizon, statistics, stationary=pooled, last_transitions=last)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         return dict.fromkeys(self.statistics, self.noise.variance(users))
@@ -174,7 +176,7 @@ class AdditiveContinual(ContinualMechanism):
 
     @property
     def takes_reports(self) -> bool:
-        return self.by_devices
+        return self.by_devices and self.last_transitions
 
     @property
     def pooled_on_device(self) -> bool:
@@ -187,7 +189,7 @@ class AdditiveContinual(ContinualMechanism):
         return (noise.distribution, noise.copies) if isinstance(noise, IndependentNoise) else None
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
-        if not isinstance(self.noise, IndependentNoise) or not self.by_devices:
+        if not isinstance(self.noise, IndependentNoise) or not self.takes_reports:
             raise self._no_encoder()
         pooled = self.pooled_on_device
         steps = self.shape.horizon if self.stationary and not pooled else 1
@@ -195,6 +197,8 @@ class AdditiveContinual(ContinualMechanism):
         return AdditiveEncoder(self.shape, self.statistics, cells, pooled, self.noise.distribution)
 
     def certified(self, users: int | None = None) -> Certified:
+        if not self.last_transitions:
+            return super().certified(users)  # refuses: no certificate knows of such a release
         return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
@@ -265,8 +269,12 @@ class AddedContinually:
     ) -> AdditiveContinual:
         """The mechanism for this request."""
         _check_who_adds(spec, by_devices=self.by_devices)
+        last = request.last_transitions or not self.by_devices
         sensitivity = Sensitivity.of(
-            request.shape.horizon, request.statistics, stationary=request.stationary
+            request.shape.horizon,
+            request.statistics,
+            stationary=request.stationary,
+            last_transitions=last,
         )
         noise, guarantee = self.design(trust, sensitivity, request.episodes)
         if self.by_devices and not isinstance(noise, IndependentNoise):
@@ -280,6 +288,7 @@ class AddedContinually:
             statistics=request.statistics,
             episodes=request.episodes,
             stationary=request.stationary,
+            last_transitions=last,
             guarantee=guarantee,
             noise=noise,
             by_devices=self.by_devices,
@@ -318,9 +327,8 @@ class AdditiveRelease(ContinualRelease):
         return block
 
     def _take(self, counts: Counts) -> FloatArray:
-        mechanism = self.mechanism
-        vector = flatten(counts, mechanism.statistics, stationary=mechanism.stationary)
-        return debias(self._run.add(vector), mechanism.noise.unit, 0.0)
+        vector = self.mechanism.flat(counts)
+        return debias(self._run.add(vector), self.mechanism.noise.unit, 0.0)
 
     def add_report(self, report: IntArray) -> PrivateCounts:
         mechanism = self.mechanism

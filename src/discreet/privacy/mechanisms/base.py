@@ -39,6 +39,7 @@ from discreet.privacy.statistics import (
     PrivateCounts,
     check_counts,
     check_support,
+    flatten,
     split,
     supported_counts,
 )
@@ -405,6 +406,7 @@ class ContinualMechanism(Mechanism):
 
     episodes: int
     stationary: bool = False
+    last_transitions: bool = True  # False: those of the last step are not counted, as 002 prints
     response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
     """What one step of a user adds to the released counters, see `NoiseBlock`."""
 
@@ -419,6 +421,12 @@ class ContinualMechanism(Mechanism):
         """With its length."""
         own: dict[str, Plain] = {"episodes": self.episodes, "stationary": self.stationary}
         return super().release_facts(users) | own
+
+    def flat(self, counts: Counts, *, stationary: bool | None = None) -> IntArray:
+        """What is released of these counts: `flatten`, of the mechanism's own form."""
+        pooled = self.stationary if stationary is None else stationary
+        last = self.last_transitions
+        return flatten(counts, self.statistics, stationary=pooled, last_transitions=last)
 
     def times(self, asked: IntArray | None) -> IntArray:
         """These numbers of users, or 1, 2, ..., ``episodes``."""

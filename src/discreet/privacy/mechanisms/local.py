@@ -23,19 +23,16 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from discreet.errors import CalibrationError
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import (
-    gaussian_delta,
     gaussian_sigma,
     laplace_scale,
     need_delta,
 )
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
-from discreet.privacy.accounting.piles import worst_gaussian_delta
+from discreet.privacy.accounting.piles import uneven_piles_delta, worst_gaussian_delta
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Design
@@ -77,24 +74,15 @@ def gaussian_noise(
     """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
     epsilon = float(trust.epsilon)
     if trust.printed:
-        sigma = sensitivity.horizon / epsilon
-        delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=sensitivity.pile)
+        horizon, pile = sensitivity.horizon, sensitivity.pile
+        sigma = horizon / epsilon
+        if pile > 1 and sensitivity.units == 6 * horizon - 2:  # the statistics that 002 prints
+            delta = uneven_piles_delta(sigma, horizon, epsilon)
+        else:
+            delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=pile)
         return Gaussian(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
     sigma = discrete_gaussian_sigma(sensitivity.cells, epsilon, trust.delta, pile=sensitivity.pile)
     return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
-
-
-def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
-    """The delta of 002's N(0, (H/epsilon)²) on its own statistics, at its own epsilon.
-
-    They are pooled over steps, with transitions of the first H-1 steps only:
-    L2² = 2H² + 2H² + 2(H-1)².
-
-    >>> [round(printed_gaussian_delta(h, 1.0), 2) for h in (2, 20)]
-    [0.55, 0.64]
-    """
-    l2 = float(np.sqrt(4 * horizon**2 + 2 * (horizon - 1) ** 2))
-    return gaussian_delta(horizon / epsilon, l2, epsilon)
 
 
 def bounded_noise(

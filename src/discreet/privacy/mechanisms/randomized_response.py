@@ -30,6 +30,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -64,7 +65,6 @@ from discreet.privacy.statistics import (
     PrivateCounts,
     check_support,
     debias,
-    flatten,
     split_rows,
 )
 
@@ -290,6 +290,8 @@ def flip_of_bits(
 
 
 def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseContinual") -> Certified:
+    if not mechanism.last_transitions:
+        raise UnsupportedError("Reports without the last transition have no certificates.")
     sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, stationary=False)
     return "randomized-response", {"flip": Fraction(mechanism.flip), "units": sensitivity.units}
 
@@ -355,6 +357,30 @@ class RandomizedResponseContinual(ResponseMechanism):
     response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
     flips = staticmethod(flip_of_bits)
 
+    @classmethod
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
+        last, horizon = request.last_transitions, request.shape.horizon
+        moved = Sensitivity.of(horizon, request.statistics, last_transitions=last)
+        flip, guarantee = flip_probability(trust, moved)
+        return {"flip": flip, "guarantee": guarantee, "last_transitions": last}
+
+    @property
+    def takes_reports(self) -> bool:
+        return self.last_transitions
+
+    @cached_property
+    def sent(self) -> IntArray:
+        """``int64[bits]``: one for what is reported, zero for the last transition left out."""
+        steps = self.shape.horizon
+        cells = {"transitions": math.prod(self.shape.transitions) // steps}
+        rows = [cells.get(name, math.prod(self.shape.visits) // steps) for name in self.statistics]
+        sent = [np.ones((steps, row), np.int64) for row in rows]
+        if not self.last_transitions and "transitions" in self.statistics:
+            sent[self.statistics.index("transitions")][-1] = 0
+        return np.concatenate([part.ravel() for part in sent])
+
     @property
     def bits(self) -> int:
         """Bits in a report: counters per step."""
@@ -371,13 +397,17 @@ class RandomizedResponseContinual(ResponseMechanism):
     @property
     def bits_behind(self) -> IntArray:
         """One per step, whoever reports it."""
-        return np.full(self.cells, self._copies)
+        pooled = pool_steps(self.sent, self.shape, self.statistics)
+        return pooled if self.stationary else self.sent
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """q(1-q)/(1-2q)² per user and bit, whatever the data."""
         check_episode(episode, self.episodes)
-        variance = episode * self._copies * FlipTail(self.flip).variance
-        return dict.fromkeys(self.statistics, variance)
+        copies = dict.fromkeys(self.statistics, self._copies)
+        if self.stationary and not self.last_transitions and "transitions" in copies:
+            copies["transitions"] -= 1
+        each = FlipTail(self.flip).variance
+        return {name: episode * behind * each for name, behind in copies.items()}
 
     def error_bound(self, episode: int, failure: float) -> float:
         """Chernoff bound of a sum of debiased bits, whatever the data."""
@@ -391,6 +421,8 @@ class RandomizedResponseContinual(ResponseMechanism):
         return _certified(self)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
+        if not self.takes_reports:
+            raise self._no_encoder()
         everything = np.ones(self.shape.visits, np.bool_)
         return FlipEncoder.of(self.shape, self.statistics, self.flip, everything)
 
@@ -411,12 +443,13 @@ class FlipRelease(ResponseRelease):
         return pooled
 
     def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
-        flips = self.sampler.binomial(1, self.mechanism.flip, (rows, self.mechanism.bits))
+        sent = self.mechanism.sent
+        flips = sent * self.sampler.binomial(1, self.mechanism.flip, (rows, self.mechanism.bits))
         noise = self._accumulate(self._pool(flips))
-        return noise, 1 - 2 * flips, np.empty((rows, 0), np.int64)
+        return noise, sent - 2 * flips, np.empty((rows, 0), np.int64)
 
     def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
-        return self._pool(gains * flatten(counts, self.mechanism.statistics, stationary=False))
+        return self._pool(gains * self.mechanism.flat(counts, stationary=False))
 
     def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
         row = check_reports(report, 1, self.mechanism.bits)[0]

@@ -70,6 +70,7 @@ class Randomness(NamedTuple):
     centres: FloatArray
     scale: float
     response: int
+    moving: int  # the steps whose transitions are counted: H, or one less
 
 
 class Users(NamedTuple):
@@ -124,7 +125,7 @@ class NextPolicy(NamedTuple):
 _COUNTERS = types.NamedTuple((FLOATS_1, FLOATS_4, FLOATS_3, FLOATS_3), Counters)
 _MODEL = types.NamedTuple((FLOATS_4, FLOATS_4, FLOATS_3, FLOATS_1, FLOATS_1), TrueModel)
 _RANDOMNESS = types.NamedTuple(
-    (FLOATS_2, FLOATS_2, INTEGERS_1, FLOATS_2, types.float64, types.int64), Randomness
+    (FLOATS_2, FLOATS_2, INTEGERS_1, FLOATS_2, types.float64, types.int64, types.int64), Randomness
 )
 _USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS, FLOATS_2), Users)
 _SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_3, FLOATS_2), Scratch)
@@ -300,7 +301,7 @@ def _run_borrowed(
     cumulative, transitions, means, start, initial = model
     raw, raw_transitions, raw_visits, raw_rewards = raw_counters
     public, seen_transitions, seen_visits, seen_rewards = public_counters
-    noise, gains, steps, centres, scale, response = randomness
+    noise, gains, steps, centres, scale, response, moving = randomness
     memory, estimates, values = scratch
     actions, probabilities, valued, value = policy
     private = noise.shape[1] > 0
@@ -334,9 +335,10 @@ def _run_borrowed(
             bit = 1.0 if chances[i, 2 * h + 2] < means[h, s, a] else 0.0
             place = (h, s, a, t)
             move, visit, earn = contribution(gains, steps, response, i, place, bit, means.shape)
-            add(raw_transitions, raw_visits, raw_rewards, place, move, visit, earn)
+            counted = 1.0 if h < moving else 0.0
+            add(raw_transitions, raw_visits, raw_rewards, place, counted * move, visit, earn)
             if not private:
-                add(seen_transitions, seen_visits, seen_rewards, place, 1.0, 1.0, bit)
+                add(seen_transitions, seen_visits, seen_rewards, place, counted, 1.0, bit)
             s = t
         publish(raw, public, noise, centres, scale, i)
 

@@ -97,9 +97,11 @@ class SimulatedUsers:
         from discreet.privacy.simulation.kernels import RESPONSES, Randomness
 
         response = RESPONSES[self.mechanism.response]
+        moving = self.mechanism.shape.horizon - (not self.mechanism.last_transitions)
         if self.mechanism.guarantee.notion == "none":
             nothing = np.zeros((count, 0))
-            return Randomness(nothing, nothing, np.zeros(0, np.int64), nothing, 1.0, response)
+            steps = np.zeros(0, np.int64)
+            return Randomness(nothing, nothing, steps, nothing, 1.0, response, moving)
         block = self._release.block(count)
         return Randomness(
             np.ascontiguousarray(block.noise, np.float64),
@@ -108,6 +110,7 @@ class SimulatedUsers:
             np.ascontiguousarray(block.centres, np.float64),
             block.scale,
             response,
+            moving,
         )
 
 

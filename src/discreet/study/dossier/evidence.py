@@ -28,7 +28,6 @@ from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
-from discreet.privacy.statistics import flatten
 
 Mechanism = BatchMechanism | ContinualMechanism
 Progress = Callable[[str], None]
@@ -179,7 +178,7 @@ def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler)
     if isinstance(mechanism, ContinualMechanism):
         tree = mechanism.open_stored(sampler)
         counts = user.counts(mechanism.shape)
-        tree.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
+        tree.add(mechanism.flat(counts))
         return tree.release().astype(np.float64)
     crowd = [user] + [usual] * (max(_USERS, mechanism.min_users) - 1)
     released = mechanism.release(total(crowd, mechanism.shape), sampler=sampler)
