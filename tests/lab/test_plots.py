@@ -266,12 +266,12 @@ def test_slopes_of_bounds_end_where_the_lines_do(axes):
 
 
 def test_a_slope_takes_the_states_of_all_layers_and_the_version_of_its_run(axes):
-    """X of 004 is 21 for RiverSwim S=4, H=6; `fine="mixture"` is 000, with a bound of its own."""
+    """X of 004 is 22 for RiverSwim S=4, H=6; `fine="mixture"` is 000, with a bound of its own."""
     one = series("central", 1.0, label="a", learner="private-uc-o-reps")
     plot_bounds(axes, [one])
     x, y = axes.lines[2].get_xdata(), axes.lines[2].get_ydata()
     bound = BOUNDS["private-uc-o-reps"]["central"]
-    expected = bound(21, 2, 6, x[-1], 1.0) / bound(21, 2, 6, x[0], 1.0)
+    expected = bound(22, 2, 6, x[-1], 1.0) / bound(22, 2, 6, x[0], 1.0)
     assert y[-1] / y[0] == pytest.approx(expected)
     axes.clear()
     plot_bounds(

@@ -10,7 +10,7 @@ b = 1 + n·m·(1 - m)/2 + n·(m - 1/2)²/(2·lambda) for n visits of mean reward
 from the prior (mu, lambda, a, b) = (1/2, 1, 1, 1); rewards are bits, so m also gives their squares.
 
 **LDP-PSRL** feeds private counts: n(s,a,s') = max(0, N~), n = max(0, N~), n·m = R~ clipped to
-[0, n], so that all parameters stay valid (decided here: the paper's appendix is not public text).
+[0, n], so that all parameters stay valid (decided here: the copy we had lacks the appendix).
 As printed, the posterior takes noisy counts at face value: it is far too sure of itself while the
 noise exceeds the counts. With ``privacy_scale`` c > 0 counts are shrunk to the sample size that
 matches their noise: an estimate from n visits has variance about 1/n + c·v/n² with v the noise

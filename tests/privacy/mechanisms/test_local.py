@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from discreet.privacy.auditing.paths import by_the_rule
 
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
@@ -14,7 +15,6 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
-from discreet.privacy.auditing.paths import by_the_rule
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder
 from discreet.privacy.mechanisms.additive import AdditiveEncoder
 from discreet.privacy.mechanisms.local import bounded_radius

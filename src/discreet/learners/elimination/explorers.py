@@ -7,8 +7,8 @@ is needed.
 
 **The practical structure**, in polynomial time. A stage is two batches. *Crude*: a mixture that
 visits every (h, x, a) as often as an active policy can. *Fine*: the coverage design together with
-that mixture (paper 001), or the mixture again (000). After each batch the pooled private model is
-renewed, and with it the active set: all policies whose upper value reaches the best lower value.
+that mixture (paper 001), or the mixture again (000). After each batch the accumulated private model
+is renewed, and with it the active set: all policies whose upper value reaches the best lower value.
 All of it is post-processing of the releases.
 
 **The printed structure**, where the print is consistent, on an explicit list of policies. A stage:
@@ -65,8 +65,8 @@ class CountPool:
     Attributes:
         transitions: ``[H, X, A, X]``.
         rewards: ``[H, X, A]``, sums of r - ``centre``.
-        transition_variance: ``[H, X, A]``, noise variance of one pooled transition counter.
-        reward_variance: ``[H, X, A]``, noise variance of one pooled reward counter.
+        transition_variance: ``[H, X, A]``, noise variance of one accumulated transition counter.
+        reward_variance: ``[H, X, A]``, noise variance of one accumulated reward counter.
         users: how many users they come from.
         measured: visits that were counted besides, or None.
         centre: 1/2 for centred rewards, else 0.
@@ -182,9 +182,9 @@ class AbsorbingModel:
         transitions: ``[H, X, A, X]``, zero for infrequent tuples and at the last step.
         rewards: ``[H, X, A]`` in [0, 1].
         initial: ``[X]``, distribution of the first state.
-        visits: ``[H, X, A]``, the pooled counts behind the estimates.
-        noise: ``[H, X, A]``, noise variance of one pooled transition counter.
-        reward_noise: ``[H, X, A]``, that of one pooled reward counter.
+        visits: ``[H, X, A]``, the accumulated counts behind the estimates.
+        noise: ``[H, X, A]``, noise variance of one accumulated transition counter.
+        reward_noise: ``[H, X, A]``, that of one accumulated reward counter.
     """
 
     transitions: FloatArray
@@ -234,7 +234,7 @@ def absorbing_model(
     *,
     frequent: BoolArray | None = None,
 ) -> AbsorbingModel:
-    """The model of pooled counts: Definition 5.
+    """The model of accumulated counts: Definition 5.
 
     A frequent tuple has the probability N(x, a, x')/N(x, a), where N(x, a) counts the infrequent
     ones, too; their share is absorbed. Rewards are R(x, a)/N(x, a), of the same N(x, a); a pair
@@ -334,7 +334,7 @@ class ImplicitElimination:
         self.length = length
 
     def model(self) -> AbsorbingModel:
-        """The absorbing model of everything pooled so far."""
+        """The absorbing model of everything accumulated so far."""
         threshold = self.printed.infrequent(self.pool.transition_variance)
         return absorbing_model(self.pool, threshold, self.problem.start)
 

@@ -15,8 +15,8 @@ independent of all data.
 ``"practical"`` (default) what learns at realistic K (`ImplicitElimination`). Deviations of the
 default from print:
 
-1. private counts are pooled over stages, a batch with weight n/(n + sigma²), not forgotten;
-2. crude exploration is one batch for all steps, planned in the pooled model;
+1. private counts are accumulated over stages, a batch with weight n/(n + sigma²), not forgotten;
+2. crude exploration is one batch for all steps, planned in the accumulated model;
 3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
    constraints live in other models and are dropped;
 4. random actions where the model has no evidence;

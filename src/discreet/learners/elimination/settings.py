@@ -24,8 +24,8 @@ class EliminationSettings(Settings):
     Attributes:
         fine: ``"coverage"`` (paper 001: the design of its equation 3 and the auxiliary mixture) or
             ``"mixture"`` (paper 000: every exploration policy once more).
-        structure: ``"practical"`` (implicit active set, pooled counts, exploit tail) or ``"paper"``
-            (the pseudocode where it is consistent, on an explicit list of policies).
+        structure: ``"practical"`` (implicit active set, accumulated counts, exploit tail) or
+            ``"paper"`` (the pseudocode where it is consistent, on an explicit list of policies).
         constants: ``"practical"`` (the knobs below) or ``"theory"`` (the printed constants, which
             leave the knobs aside).
         literal: with ``structure="paper"``, iota without its X, stages from 2 and (000) every
