@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from discreet.privacy.auditing.paths import by_the_rule
 
+from discreet.auditing.paths import by_the_rule
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
