@@ -80,6 +80,17 @@ def test_what_goes_wrong_is_yellow_or_red(seen, monkeypatch):
     assert found["ledger"] == "green"
 
 
+def test_more_people_than_tickets_are_red_unless_a_lost_store_made_tickets_void(seen, monkeypatch):
+    _, analyser, monitor, _ = seen
+    public = analyser.client.metrics() | {"tickets_spent": 0}
+    for void, colour in ((0, "red"), (500, "green")):
+        monkeypatch.setattr(analyser.client, "metrics", lambda v=void: public | {"tickets_void": v})
+        monitor.look("counted")
+        assert colours(monitor)["each ticket counted once"] == colour
+    monkeypatch.undo()
+    monitor.look("counted")
+
+
 def test_without_a_backup_it_is_yellow(seen):
     running, analyser, monitor, _ = seen
     assert colours(monitor)["backup"] == "green"

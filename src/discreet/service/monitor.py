@@ -189,13 +189,13 @@ class Monitor:
         return None if date is None else self._clock.now() - date
 
     def _counted_once(self, public: dict[str, int]) -> Check:
-        """No more people are counted than tickets are spent."""
+        """No more people are counted than tickets are gone; a lost store has made some void."""
         name, users = "each ticket counted once", self._analyser.study.users
         if "tickets_spent" not in public:
             return Check(name, "yellow", "the shuffler does not answer")
-        spent = public["tickets_spent"]
-        colour: Colour = "green" if users <= spent else "red"
-        return Check(name, colour, f"{users:,} counted, {spent:,} tickets spent")
+        spent, void = public["tickets_spent"], public["tickets_void"]
+        colour: Colour = "green" if users <= spent + void else "red"
+        return Check(name, colour, f"{users:,} counted, {spent:,} tickets spent, {void:,} void")
 
     def checks(self) -> dict[str, list[Check]]:
         """All checks, those of this moment too."""
