@@ -204,3 +204,21 @@ def test_trajectories_that_do_not_fit_the_problem_are_refused(shape, message):
     episodes = Trajectories(np.array([[0, 1]]), np.array([[0]]), np.array([[0.0]]))
     with pytest.raises(InvalidInputError, match=message):
         episodes.counts(shape, np.random.default_rng(0))
+
+
+def test_a_stratified_mixture_gives_every_component_its_share():
+    """No draw: seven users of three policies are two, three and two, in counts and in episodes."""
+    mdp = RiverSwim(states=2, horizon=1)
+    actions = [[[0, 0]], [[1, 1]], [[0, 1]]]
+    mixture = MixturePolicy.uniform([DeterministicPolicy(np.array(a)) for a in actions])
+    allotted = mixture.allotted(7)
+    assert (allotted.weights * 7).round(9).tolist() == [2, 3, 2]
+    assert allotted.key != mixture.key
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        assert sample_counts(mdp, allotted, 7, rng).visits[0, 0].tolist() == [4, 3]
+        assert np.bincount(sample_trajectories(mdp, allotted, 7, rng).actions[:, 0]).tolist() == [
+            4,
+            3,
+        ]
+    assert len(mixture.allotted(1).components) == 1

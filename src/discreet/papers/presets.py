@@ -375,6 +375,7 @@ _DP_UCBVI = _Algorithm(
     deviations=(
         _ERROR,
         "the failure probability beta is left open: 0.1",
+        "bonus 3 is at least 2·H·iota/(3N), which the proof absorbs and E < 1 would lose",
         "before the first release, 0/0 in (1), Q is H; bonus 4 needs visits after the last step, "
         "where there are none: it is zero there; ties are broken at random",
         _DISCRETE,
