@@ -166,3 +166,14 @@ def test_numbers_out_of_range_are_refused_in_one_sentence(discreet, options, sai
     assert (code, out) == (2, "")
     assert said in " ".join(err.split())
     assert "Traceback" not in err
+
+
+def test_a_budget_of_concentrated_privacy(discreet):
+    code, out, _ = discreet("calibrate", "--trust", "central", "--rho", "0.1", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["guarantee"]["rho"] == 0.1
+    assert found["concentrated"] <= 0.1
+    code, out, _ = discreet("calibrate", "--trust", "central", "--rho", "0.1")
+    assert code == 0 and "(1.995, 1e-06)-JDP by 0.1-zCDP" in out
+    code, _, err = discreet("calibrate", "--rho", "0.1")
+    assert code == 2 and "--rho belongs to --trust central" in " ".join(err.split())

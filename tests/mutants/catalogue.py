@@ -1441,6 +1441,30 @@ _STUDY = (
     ),
 )
 
+_RHO = (
+    Mutant(
+        "rho-doubled",
+        "a budget rho is calibrated for twice as much, and what comes out is not looked at",
+        "    if most is not None and rho > most:",
+        "    if most is not None and rho > 2 * most:",
+        ("test_a_calibrator_that_spends_more_is_refused",),
+    ),
+    Mutant(
+        "rho-without-gaussian-noise",
+        "a budget rho is granted to noise that is not Gaussian",
+        "    if most is not None and rho is None:",
+        "    if most is not None and rho is None and False:",
+        ("test_a_budget_is_refused_where_it_means_nothing",),
+    ),
+    Mutant(
+        "rho-misconverted",
+        "the epsilon of a budget rho is that of twice as much",
+        "gaussian_epsilon(1.0, math.sqrt(2 * rho * (1 - 1e-6)), delta)",
+        "gaussian_epsilon(1.0, math.sqrt(4 * rho * (1 - 1e-6)), delta)",
+        ("test_the_noise_keeps_to_the_budget_and_hardly_below",),
+    ),
+)
+
 _FIT = (
     Mutant(
         "fit-other-dropped",
@@ -2575,6 +2599,7 @@ MUTANTS = (
     *_PAPERS,
     *_STUDY,
     *_FIT,
+    *_RHO,
     *_PEOPLE,
     *_LAB,
     *_SERVICE,

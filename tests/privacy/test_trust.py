@@ -4,15 +4,19 @@ import dataclasses
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import discreet
 from discreet.errors import (
     CalibrationError,
+    DiscreetError,
     InvalidInputError,
     UnknownNameError,
     UnsupportedError,
 )
 from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.trust import (
     TRUST_MODELS,
@@ -265,3 +269,78 @@ def test_very_large_epsilons_have_little_noise_and_no_surprises():
         < 0.1
     )
     assert Central(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 1e-6
+
+
+class TestRho:
+    """A budget of zero-concentrated privacy."""
+
+    SHAPE = Shape(states=3, actions=2, horizon=4)
+
+    @pytest.mark.parametrize("rho", [1e-4, 0.1, 0.5, 10])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"statistics": ("transitions", "rewards")},
+            {"schedule": "continual", "episodes": 50},
+            {"schedule": "continual", "episodes": 50, "stationary": True},
+        ],
+    )
+    def test_the_noise_keeps_to_the_budget_and_hardly_below(self, rho, options):
+        mechanism = Central(rho=rho).calibrate(self.SHAPE, **options)
+        assert 0.99 * rho < mechanism.concentrated() <= rho
+        assert mechanism.guarantee.rho == rho
+
+    @pytest.mark.parametrize("name", ["gaussian", "toeplitz", "tree-gaussian", "tree-honaker"])
+    def test_every_gaussian_mechanism_has_one(self, name):
+        schedule = {} if name == "gaussian" else {"schedule": "continual", "episodes": 50}
+        mechanism = Central(rho=0.1, mechanism=name).calibrate(self.SHAPE, **schedule)
+        assert mechanism.name == name and mechanism.concentrated() <= 0.1
+
+    def test_the_sigma_is_that_of_the_moves(self):
+        """Two units move for each of 2 statistics at each of 4 steps: 16 in all."""
+        mechanism = Central(rho=0.1).calibrate(self.SHAPE, statistics=("transitions", "rewards"))
+        assert mechanism.noise.sigma == pytest.approx((16 / (2 * 0.1)) ** 0.5, rel=1e-4)
+
+    def test_the_conversion_is_shown_and_better_than_that_of_every_such_mechanism(self):
+        for rho in (0.01, 0.1, 1.0):
+            trust = Central(rho=rho, delta=1e-5)
+            assert trust.epsilon < rho + 2 * (rho * np.log(1e5)) ** 0.5
+            assert trust.delta == 1e-5
+        guarantee = Central(rho=0.1).calibrate(self.SHAPE).guarantee
+        assert str(guarantee).startswith("(1.995, 1e-06)-JDP by 0.1-zCDP, one user")
+        assert guarantee.to_dict()["rho"] == 0.1
+        assert "rho" not in Central(1, 1e-6).calibrate(self.SHAPE).guarantee.to_dict()
+
+    def test_it_can_be_replaced_and_is_read_by_name(self):
+        trust = Central(rho=0.1)
+        assert replace(trust, mechanism="gaussian").epsilon == trust.epsilon
+        assert make_trust("central", rho=0.1) == trust
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            ({"mechanism": "laplace"}, "has no Gaussian noise"),
+            ({"epsilon": 1.0}, "Expected epsilon or rho, got epsilon=1.0 and rho=0.1"),
+            ({"calibration": "paper"}, "No paper prints constants for rho"),
+            ({"rho": 0.0}, "Expected rho > 0"),
+            ({"delta": 2.0}, "delta"),
+        ],
+    )
+    def test_a_budget_is_refused_where_it_means_nothing(self, options, said):
+        with pytest.raises(DiscreetError, match=said):
+            Central(**{"rho": 0.1, **options}).calibrate(self.SHAPE)
+
+    def test_a_calibrator_that_spends_more_is_refused(self, monkeypatch):
+        from discreet.privacy.mechanisms.noise import Gaussian
+
+        usual = Gaussian.concentrated
+        monkeypatch.setattr(Gaussian, "concentrated", lambda *given: 1.1 * usual(*given))
+        with pytest.raises(InvalidInputError, match=r"Expected rho <= 0\.1 of 'gaussian'"):
+            Central(rho=0.1).calibrate(self.SHAPE)
+
+    def test_a_fit_has_it(self):
+        """And its ledger is charged with the epsilon at delta."""
+        people = Trajectories(np.zeros((3, 5), int), np.zeros((3, 4), int), np.zeros((3, 4)))
+        found = discreet.fit(people, Central(rho=0.1), shape=self.SHAPE, sampler="simulation")
+        assert "by 0.1-zCDP" in str(found)

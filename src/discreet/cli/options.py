@@ -117,6 +117,10 @@ class GuaranteeOptions:
 
     epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
     delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
+    rho: Annotated[
+        float | None,
+        typer.Option(help="Central: a budget of zero-concentrated privacy instead of epsilon."),
+    ] = None
     trust: Annotated[
         str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
     ] = ""
@@ -139,11 +143,16 @@ class GuaranteeOptions:
             raise InvalidInputError(
                 f"--honest belongs to --trust shuffle, got --trust {self.trust}; leave it out."
             )
+        if self.rho is not None and self.trust != "central":
+            raise InvalidInputError(
+                f"--rho belongs to --trust central, where noise is Gaussian, got --trust "
+                f"{self.trust or '(all)'}; give --trust central, or --epsilon instead of --rho."
+            )
         if trust == "none":
             return make_trust(trust)
         return make_trust(
             trust,
-            epsilon=self.epsilon,
+            **({"epsilon": self.epsilon} if self.rho is None else {"rho": self.rho}),
             delta=self.delta,
             mechanism=self.mechanism,
             calibration=calibration,

@@ -284,8 +284,8 @@ def _library_installed() -> bool:
 
 def _printed(trust: TrustModel, request: _Request) -> JsonObject:
     """The papers' constants for the same request, where there are any: those of the paper asked."""
-    if not isinstance(trust, PrivateTrust):
-        return {}
+    if not isinstance(trust, PrivateTrust) or getattr(trust, "rho", None) is not None:
+        return {}  # no paper prints a budget rho
     asked = trust.calibration
     calibration = "paper" if asked == "exact" else asked  # each paper has its own constants
     for name in dict.fromkeys([trust.mechanism, "auto"]):

@@ -130,6 +130,7 @@ class Guarantee:
         delta: the delivered delta.
         assumptions: who is trusted, who must not collude, what users must not do.
         claimed: for printed constants that do not deliver what they claim, the claim as text.
+        rho: of zero-concentrated privacy, where that was the budget; epsilon follows from it.
         simulated: True if the noise came from the seeded simulation sampler: fine for
             research, worth nothing for real users.
     """
@@ -142,6 +143,7 @@ class Guarantee:
     neighbours: str = NEIGHBOURS
     claimed: str | None = None
     simulated: bool = True
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         _validate.choice(NOTIONS, notion=self.notion)
@@ -154,13 +156,15 @@ class Guarantee:
         if self.notion == "none":
             return "no privacy"
         pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
-        text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
+        budget = "" if self.rho is None else f" by {rounded_up(self.rho)}-zCDP"
+        text = f"({pair})-{self.notion}{budget}, {self.unit}, {self.neighbours}"
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 
     def to_dict(self) -> "dict[str, Plain]":
         """Plain values for JSON; an infinite epsilon becomes None."""
         epsilon = self.epsilon if math.isfinite(self.epsilon) else None
-        return asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}
+        plain = asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}
+        return {name: value for name, value in plain.items() if (name, value) != ("rho", None)}
 
     def stamped(self, *, secure: bool) -> "Guarantee":
         """The same, marked by the sampler that drew the noise."""

@@ -5,15 +5,25 @@ for one problem size, into a mechanism with its noise and its guarantee. Where t
 all candidates deliver the same guarantee or a stronger one (pure ones have delta = 0), so that it
 is a matter of accuracy alone. It depends on the problem's size and on (epsilon, delta), which are
 public, and on no data.
+
+**A budget of zero-concentrated privacy** (`Central.rho`). A Gaussian release has rho-zCDP with
+rho = |move|²/(2·sigma²) (`Mechanism.concentrated`), so what it delivers at a delta depends on rho
+alone: delta(epsilon) = Phi(m/2 - epsilon/m) - e^epsilon·Phi(-m/2 - epsilon/m), m = sqrt(2·rho)
+(Balle and Wang 2018, Theorem 8). That epsilon, at rho·(1 - 1e-6), is what the mechanism is
+calibrated for, by the same exact search as any other; what comes out is refused unless its own rho
+is within the budget. It is less than
+what every rho-zCDP mechanism has, rho + 2·sqrt(rho·ln(1/delta)) (Bun and Steinke 2016, Lemma 3.5).
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 from discreet import _validate
 from discreet.errors import CalibrationError, InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
+from discreet.privacy.accounting.closed_forms import gaussian_epsilon
 from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.mechanisms.base import (
@@ -167,6 +177,8 @@ def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Req
             refused = refused or error
         else:
             _check_delivered(mechanism, spec, trust)
+            if (rho := getattr(trust, "rho", None)) is not None:
+                mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=rho))
             found.append(mechanism)
     if not found and refused:
         raise refused
@@ -183,6 +195,17 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
         )
     if not isinstance(trust, PrivateTrust) or trust.printed:  # what is printed delivers its own
         return
+    rho, most = mechanism.concentrated(), getattr(trust, "rho", None)
+    if most is not None and rho is None:
+        raise UnsupportedError(
+            f"The mechanism {spec.name!r} has no Gaussian noise, and only that is calibrated for "
+            f"rho={most!r}; leave the mechanism out, or give epsilon instead of rho."
+        )
+    if most is not None and rho > most:
+        raise InvalidInputError(
+            f"Expected rho <= {most!r} of {spec.name!r}, got {rho!r}; its calibrator has to add "
+            f"more noise."
+        )
     if said.epsilon > trust.epsilon or said.delta > trust.delta:
         raise InvalidInputError(
             f"Expected epsilon <= {trust.epsilon} and delta <= {trust.delta} of {spec.name!r}, "
@@ -233,6 +256,7 @@ class PrivateTrust(TrustModel):
         table = mechanisms(self.name, schedule).values()
         close = [spec for spec in table if spec.auto == "approximate" and self.delta]
         pure = sorted((spec for spec in table if spec.auto == "pure"), key=lambda s: not s.pure)
+        pure = [] if getattr(self, "rho", None) else pure  # no Gaussian noise
         found = [replace(self, mechanism=spec.name) for spec in close]
         found += [replace(self, mechanism=spec.name, delta=0.0) for spec in pure]
         return tuple(found) or (named,)
@@ -240,10 +264,45 @@ class PrivateTrust(TrustModel):
 
 @dataclass(frozen=True)
 class Central(PrivateTrust):
-    """A trusted learner sees raw episodes; what all other users receive is private (JDP)."""
+    """A trusted learner sees raw episodes; what all other users receive is private (JDP).
 
+    Attributes:
+        rho: a budget of zero-concentrated privacy, instead of epsilon: the noise is Gaussian, and
+            epsilon is what it delivers at ``delta`` (1e-6 if that is left out).
+
+    >>> trust = Central(rho=0.1)
+    >>> trust.delta, round(trust.epsilon, 3)
+    (1e-06, 1.995)
+    """
+
+    epsilon: float = 0.0
+    rho: float | None = field(default=None, kw_only=True)
     notion: ClassVar[Notion] = "JDP"
     name: ClassVar[str] = "central"
+
+    def __post_init__(self) -> None:
+        if self.rho is not None:
+            self._spend(self.rho)
+        super().__post_init__()
+
+    def _spend(self, rho: float) -> None:
+        """The epsilon and delta of a budget rho (module docstring)."""
+        _validate.positive(rho=rho)
+        if self.printed:
+            raise UnsupportedError(
+                f"No paper prints constants for rho, got rho={rho!r} and calibration="
+                f"{self.calibration!r}; use calibration='exact'."
+            )
+        delta = self.delta or 1e-6
+        check_delta(delta)
+        epsilon = gaussian_epsilon(1.0, math.sqrt(2 * rho * (1 - 1e-6)), delta)
+        if self.epsilon not in (0.0, epsilon):
+            raise InvalidInputError(
+                f"Expected epsilon or rho, got epsilon={self.epsilon!r} and rho={rho!r}; rho is a "
+                f"budget of its own, and epsilon follows from it."
+            )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
 
 
 @dataclass(frozen=True)
