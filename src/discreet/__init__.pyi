@@ -10,6 +10,7 @@ from discreet import privacy as privacy
 from discreet import study as study
 from discreet.auditing.conformance import check_mechanism as check_mechanism
 from discreet.auditing.run import audit as audit
+from discreet.device.policy import load_policy as load_policy
 from discreet.lab.results import load as load
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.learn import learn as learn

@@ -1,0 +1,85 @@
+"""A policy file where decisions are made, in Python and in JavaScript."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.device.policy import DEFER, LoadedPolicy
+from discreet.mdp import sample_counts, uniform_policy
+
+ROWS = [
+    {"step": step, "state": state, "action": action, **more}
+    for step, state, action, more in [
+        ("morning", "well", "wait", {"defer": True}),
+        ("morning", "ill", "treat", {"defer": False}),
+        ("evening", "well", DEFER, {}),
+        ("evening", "ill", "treat", {}),
+    ]
+]
+CONTENT = {"guarantee": "(1, 0)-JDP", "simulated": True, "policy": ROWS}
+ASKED = [(s, t, f) for s in ("well", 1) for t in (0, "evening") for f in (None, "rest")]
+ANSWERS = ["wait", "rest", DEFER, "rest", "treat", "treat", "treat", "treat"]
+BROKEN = [
+    {},
+    {"policy": []},
+    {"policy": [{"step": 0, "state": "a", "action": "b"}]},
+    {"policy": ROWS[:3]},
+    {"policy": [*ROWS, ROWS[0]]},
+]
+WEB = Path(discreet.__file__).parent / "device/web/policy.js"
+
+
+@pytest.mark.core
+def test_actions_by_name_and_number_with_defer_and_fallback(tmp_path):
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps(CONTENT))
+    policy = discreet.load_policy(file)
+    assert [policy.action(s, t, fallback=f) for s, t, f in ASKED] == ANSWERS
+    assert [policy.defers(s, t) for s, t, _ in ASKED[::2]] == [True, True, False, False]
+    assert (policy.guarantee, policy.simulated) == ("(1, 0)-JDP", True)
+    assert (policy.states, policy.steps) == (("well", "ill"), ("morning", "evening"))
+    for state, step in (("dead", 0), (2, 0), (-1, 0), (True, 0), ("ill", "noon")):
+        with pytest.raises(ValueError, match="or its number from 0, got"):
+            policy.action(state, step)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("content", [[], 1, *BROKEN])
+def test_files_that_are_no_policies(content):
+    with pytest.raises(ValueError, match="Expected"):
+        LoadedPolicy(content)
+
+
+def test_the_javascript_twin_gives_the_same_answers(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    module, script = tmp_path / "policy.mjs", tmp_path / "ask.mjs"
+    shutil.copyfile(WEB, module)
+    script.write_text(
+        f"""import {{ LoadedPolicy }} from "./policy.mjs";
+        const policy = new LoadedPolicy({json.dumps(CONTENT)});
+        const answers = {json.dumps(ASKED)}.map(([s, t, f]) => policy.action(s, t, f));
+        const refused = [["dead", 0], [2, 0], [-1, 0], [0.5, 0]].filter(([s, t]) => {{
+          try {{ policy.action(s, t); return false; }} catch {{ return true; }} }}).length;
+        const broken = {json.dumps(BROKEN)}.filter((content) => {{
+          try {{ new LoadedPolicy(content); return false; }} catch {{ return true; }} }}).length;
+        console.log(JSON.stringify([answers, policy.defers(0, 0), refused, broken]));"""
+    )
+    out = subprocess.run(["node", script], capture_output=True, text=True, check=True).stdout
+    assert json.loads(out) == [ANSWERS, True, 4, len(BROKEN)]
+
+
+def test_what_fit_writes_is_read(tmp_path):
+    mdp = discreet.make("Treatment")
+    people = sample_counts(mdp, uniform_policy(mdp.shape), 20_000, np.random.default_rng(0))
+    found = discreet.fit(people, discreet.Central(1, 1e-6), sampler="simulation", seed=0)
+    found.save_policy(tmp_path / "p.json")
+    policy = discreet.load_policy(tmp_path / "p.json")
+    rows = {(row["step"], row["state"]): row["action"] for row in found.rows()}
+    assert rows == {(t, s): policy.action(s, t) for t in policy.steps for s in policy.states}
+    assert policy.simulated
