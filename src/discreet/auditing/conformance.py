@@ -156,6 +156,8 @@ def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
     for name in (name for name in STATISTICS if name in said):
         values = np.asarray(getattr(counts, name), np.float64)
         shown = np.ones(values.shape, np.bool_)
+        if name == "transitions" and not mechanism.last_transitions:
+            values[-1] = 0.0
         if isinstance(mechanism, BatchMechanism):
             if name == "rewards" and mechanism.centred:
                 values = values - counts.visits / 2

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from discreet.auditing.paths import by_the_rule
+from discreet.auditing import check_mechanism
+from discreet.auditing.examine import examine
+from discreet.auditing.paths import ADD, BLOCK, by_the_rule, stream_path
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -511,3 +513,20 @@ def test_bits_of_the_last_transition_are_not_drawn(stationary):
     assert variance["transitions"] == pytest.approx(
         variance["visits"] * (2 / 3 if stationary else 1)
     )
+
+
+@pytest.mark.parametrize("stationary", [True, False])
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "randomized-response"])
+def test_without_the_last_transition_the_guarantee_is_exact(name, stationary):
+    """By enumeration of the real code on all neighbours: no more than guaranteed, pure no less."""
+    few = {"shape": Shape(1, 2, 2), "statistics": ("transitions",)}
+    sizes = few if name == "randomized-response" else {"shape": Shape(2, 1, 2)}
+    options = {"stationary": stationary, "last_transitions": False}
+    mechanism = stream(name, episodes=1, **sizes, **options)
+    for way in (ADD, BLOCK):
+        found = examine(stream_path(mechanism, way, 1), secure=False)
+        epsilon, delta = found.view.curve(1.0, mechanism.guarantee.delta)
+        assert found.problems == () and epsilon <= 1 + 1e-9
+        assert delta <= mechanism.guarantee.delta + 1e-12
+        assert name == "gaussian" or epsilon == pytest.approx(1.0)
+    assert name == "randomized-response" or check_mechanism(mechanism).ok
