@@ -108,6 +108,7 @@ bench-peers: $(PEERS_VENV)/.peers  ## the same with the real peers, in an enviro
 
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
 	@$(BIN)/python -m tests.soak.study
+	@$(BIN)/python -m tests.soak.operations
 	@$(BIN)/python -m tests.soak.service
 	@$(BIN)/pytest -q --long tests/service
 

@@ -5,7 +5,11 @@ With the shipped nginx configuration where nginx is installed, and straight to t
 
 import asyncio
 import contextlib
+import json
+import pathlib
 import ssl
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -195,3 +199,20 @@ def test_p25_a_file_of_certificates_that_is_none_is_one_sentence(tmp_path):
         Client("https://127.0.0.1:1", ca_file=tmp_path / "ca.pem")
     with pytest.raises(InvalidInputError, match="No such file"):
         Client("https://127.0.0.1:1", ca_file=tmp_path / "none.pem")
+
+
+@needs_nginx
+def test_a_study_to_which_much_happens_and_what_its_operators_see(tmp_path):
+    """A bounded sample of `python -m tests.soak.operations`, whose full form is for `make soak`."""
+    sizes = ["--users", "100", "--kills", "4", "--ages", "0", "--log", str(tmp_path / "log")]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.soak.operations", *sizes],
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    stages = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [one["stage"] for one in stages][-1] == "finished" and len(stages) >= 10
+    assert all(one["right"] for one in stages)

@@ -1,15 +1,13 @@
-"""The service under strain: kills, faults, and studies against the simulation's interval.
+"""The service under strain: faults, and studies against the simulation's interval.
 
-python -m tests.soak.service [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
+python -m tests.soak.service [--minutes 10] [--studies 10] [--users 600] [--runs 100]
 
-First a study whose roles are killed again and again, through nginx with TLS of a private authority
-where nginx is installed. Then studies, two or more, through a proxy
-that drops, doubles, truncates and delays requests: in the first all roles are killed, in every
-second one the shuffler is spared and its memory watched. Last, the regret of studies with a few
-kills is compared with simulated runs of the same learner. A part with a zero is left out.
+Studies, two or more, through a proxy that drops, doubles, truncates and delays requests: in the
+first all roles are killed, in every second one the shuffler is spared and its memory watched. Then
+the regret of studies with a few kills is compared with simulated runs of the same learner. A part
+with a zero is left out.
 """
 
-import contextlib
 import math
 import pathlib
 import sys
@@ -29,7 +27,6 @@ from discreet.service.demo.run import (
     free_port,
 )
 from helpers.faults import FaultProxy
-from helpers.nginx import NGINX, nginx
 from helpers.strain import strain
 from helpers.usage import memory
 
@@ -41,30 +38,13 @@ _GROWTH = 64.0
 
 
 def main() -> None:
-    """All three parts; exits with an error if one of them fails."""
-    sizes = {"studies": 10, "users": 600, "kills": 30, "minutes": 10.0, "runs": 100}
+    """Both parts; exits with an error if one of them fails."""
+    sizes = {"studies": 10, "users": 600, "minutes": 10.0, "runs": 100}
     with strain(__doc__, **sizes) as (chosen, folder):
-        if chosen.kills:
-            kill(folder, chosen.users, chosen.kills)
         if chosen.minutes:
             soak(folder, chosen.users, 60 * chosen.minutes)
         if chosen.studies:
             compare(folder, chosen.studies, chosen.users, chosen.runs)
-
-
-def kill(folder: pathlib.Path, users: int, kills: int) -> None:
-    """One study whose roles are killed again and again, behind nginx with TLS where that is."""
-    arrangement, devices = Arrangement(users=users), free_port()
-    with contextlib.ExitStack() as stack:
-        between = {}
-        if NGINX is not None:
-            url = stack.enter_context(nginx(folder / "nginx", devices, devices, free_port()))
-            between = {"through": url, "ca_file": str(folder / "nginx" / "ca.pem")}
-        found = Demo(folder / "killed", arrangement, port=devices, **between).run(kills)
-    check(found, users)
-    said = {"users": found.users, "batches": found.batches, "kills": dict(found.kills)}
-    said |= {"regret": final(found.curve), "counted once": True, "ledger verified": True}
-    print(said | {"keys and bodies gone": True, "seconds": round(found.seconds)}, flush=True)
 
 
 def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
