@@ -268,6 +268,8 @@ def spread(ratios: np.ndarray) -> dict:
 def in_hindsight(exploring: dict, cell: tuple, keys: set) -> dict[str, dict]:
     """Random exploration of the length with the least mean regret over these runs, then commit."""
     best, least = {}, np.inf
+    if max((key[3] for key in exploring), default=0) < max(n for n in LENGTHS if n <= cell[3]):
+        return best  # the best length may be one that was not tried
     for (*where, length), runs in exploring.items():
         if tuple(where) != cell[:3] or length > cell[3] or not keys <= set(runs):
             continue
