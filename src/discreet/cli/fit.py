@@ -34,7 +34,7 @@ def logged(
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(help="Evaluate this policy, .json or .csv, instead of finding one."),
+        typer.Option(help="Evaluate this policy, .json, instead of finding one."),
     ] = None,
     ledger: Annotated[
         Path | None,
@@ -117,12 +117,10 @@ def _budget(text: str) -> "Budget":
 
 
 def _read_policy(path: Path, output: Path | None, names: "Vocabulary") -> "DeferringPolicy":
-    """A file as `fit` and studies write them: one action, or DEFER, for every step and state."""
-    import csv
-    import json
-
+    """A file as `fit` and studies write them; where it defers, today's behaviour is evaluated."""
     import numpy as np
 
+    from discreet.device.policy import load_policy
     from discreet.offline.fit import DEFER, DeferringPolicy
 
     if output is not None:
@@ -130,28 +128,19 @@ def _read_policy(path: Path, output: Path | None, names: "Vocabulary") -> "Defer
             f"Expected --output or --policy, got both: {str(path)!r} is evaluated, and no policy "
             f"is found that {str(output)!r} could hold; leave out --output."
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-        csv_rows = list(csv.DictReader(text.splitlines()))
-        rows = csv_rows if path.suffix.lower() == ".csv" else json.loads(text)["policy"]
-        read = {(str(row["step"]), str(row["state"])): str(row["action"]) for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInputError(
-            f"Expected --policy as `discreet fit --output` writes it, rows of step, state and "
-            f"action, got {str(path)!r}: {type(error).__name__}: {error}."
-        ) from None
     numbers = {"DEFER": DEFER, **{name: i for i, name in enumerate(names.actions)}}
-    actions = np.zeros((len(names.steps), len(names.states)), np.int64)
-    for h, step in enumerate(names.steps):
-        for s, state in enumerate(names.states):
-            action = read.get((step, state))
-            if action not in numbers:
-                raise InvalidInputError(
-                    f"Expected an action for step {step!r} and state {state!r} in {str(path)!r}, "
-                    f"one of {', '.join(names.actions)} or DEFER, got {action!r}."
-                )
-            actions[h, s] = numbers[action]
-    return DeferringPolicy(actions)
+    try:
+        read = load_policy(path)
+        rows = [
+            [numbers[read.action(state, step, fallback="DEFER")] for state in names.states]
+            for step in names.steps
+        ]
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInputError(
+            f"Expected --policy as JSON that `discreet fit --output` writes, with the actions "
+            f"{', '.join(names.actions)} or DEFER, got {str(path)!r}: {error}"
+        ) from None
+    return DeferringPolicy(np.array(rows))
 
 
 def _written(found: "Fit | Evaluation", output: Path | None) -> str:
