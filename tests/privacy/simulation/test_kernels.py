@@ -52,7 +52,7 @@ def users_of(mdp, randomness, *, pooled=False):
 
 def silent(count):
     nothing = np.zeros((count, 0))
-    return Randomness(nothing, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT)
+    return Randomness(nothing, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT, SHAPE.horizon)
 
 
 def next_policy(actions=None, probabilities=None):
@@ -268,7 +268,9 @@ def test_a_planner_is_shown_what_was_public_before_its_user_and_nothing_raw(monk
     plainly(monkeypatch, kernels)
     noise = np.random.default_rng(5).integers(-9, 9, (3, 32)).astype(float)
     nothing = np.zeros((3, 0))
-    randomness = Randomness(noise, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT)
+    randomness = Randomness(
+        noise, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT, SHAPE.horizon
+    )
     users, shown = users_of(quarters(), randomness), []
 
     def note(row, *arrays):
