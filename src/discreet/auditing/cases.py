@@ -24,6 +24,7 @@ from discreet.auditing.paths import (
     episodes_path,
     honest_path,
     long_path,
+    returning_path,
     short_paths,
     takes,
     vector_paths,
@@ -62,6 +63,7 @@ class Entry:
     epsilon: float = 1.0
     delta: float = 1e-6
     stationary: bool = False
+    participations: int = 1
     centred: bool = False
     """As learners ask for it: centred rewards, no last transitions."""
 
@@ -103,8 +105,19 @@ class Entry:
         """The trust model, asked for this mechanism."""
         epsilon, delta = self.claimed
         return _TRUST[self.trust](
-            epsilon, delta, mechanism=self.mechanism, calibration=self.calibration
+            epsilon,
+            delta,
+            mechanism=self.mechanism,
+            calibration=self.calibration,
+            participations=self.participations,
+            separation=2 if self.returning_centrally else 1,
         )
+
+    @property
+    def returning_centrally(self) -> bool:
+        """Participations of one person meet in the counters of a curator."""
+        central = (self.trust, self.schedule) == ("central", "continual")
+        return central and self.participations > 1
 
     def small(self) -> Mechanism:
         """Calibrated so that its exact privacy can be computed in less than a second."""
@@ -219,6 +232,9 @@ def cases(chosen: Sequence[Entry], *, quick: bool) -> Iterator[Case]:
     for entry in chosen:
         if entry.trust == "shuffle" and entry.calibration == "exact":
             yield from _honest(entry)
+    for entry in chosen:
+        if entry.spec.returning and entry.calibration == "exact":
+            yield from _returning(entry, quick=quick)
 
 
 def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
@@ -273,6 +289,18 @@ def vector_cases(entry: Entry) -> Iterator[Case]:
         mechanism = calibrate_vectors(entry.model, sizes, sensitivity, episodes=_VECTOR_EPISODES)
         for path in vector_paths(mechanism):
             yield Case.of(entry, mechanism.guarantee.notion, path)
+
+
+def _returning(entry: Entry, *, quick: bool) -> Iterator[Case]:
+    """One person in two and in three batches, or so often in one continual release.
+
+    Randomised reports are listed, which takes long: two of a batch, like which all others are.
+    """
+    if entry.spec.randomises and entry.schedule == "continual":
+        return
+    for times in (2,) if quick or entry.spec.randomises else (2, 3):
+        mechanism = replace(entry, participations=times).target()
+        yield Case.of(entry, mechanism.guarantee.notion, returning_path(mechanism))
 
 
 def _honest(entry: Entry) -> Iterator[Case]:

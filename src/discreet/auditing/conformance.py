@@ -30,7 +30,7 @@ from discreet.auditing.paths import (
 from discreet.auditing.probes import PresetSampler
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
+from discreet.privacy.guarantee import NEIGHBOURS, rounded_up
 from discreet.privacy.mechanisms.base import (
     BatchMechanism,
     ContinualMechanism,
@@ -106,8 +106,8 @@ def _guarantee(mechanism: Mechanism) -> Iterator[str]:
         return
     if not guarantee.assumptions:
         yield "The guarantee names no assumptions: say who is trusted and who must not collude."
-    if guarantee.unit != UNIT or guarantee.neighbours != NEIGHBOURS:
-        yield f"The guarantee is not about {UNIT} under {NEIGHBOURS}."
+    if guarantee.neighbours != NEIGHBOURS:
+        yield f"The guarantee is not about {guarantee.unit} under {NEIGHBOURS}."
     if not 0 < guarantee.epsilon < np.inf and not guarantee.claimed:
         yield f"The guarantee says epsilon={guarantee.epsilon!r}, which guarantees nothing."
     sampler = SimulationSampler(np.random.default_rng(0))

@@ -6,7 +6,7 @@ A `Path` is one data set's run and the runs of its neighbours. What is audited k
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -37,8 +37,8 @@ from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.vectors import VectorMechanism
 
 Mechanism = BatchMechanism | ContinualMechanism
-Kind = Literal["batch", "continual", "stationary", "layered", "vector", "honest"]
-KINDS: tuple[Kind, ...] = ("batch", "continual", "stationary", "layered", "vector", "honest")
+Kind = Literal["batch", "continual", "stationary", "layered", "vector", "honest", "returning"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Run = Callable[[Sampler], FloatArray]
 """Everything published about one data set, as a function of the randomness."""
 User = TypeVar("User")
@@ -189,6 +189,36 @@ def honest_path(mechanism: BatchMechanism, honest: int, users: int) -> Path:
 
     note = f"{honest} of {users} honest"
     return Path(REPORTS, "honest", world(usual), {EVERYTHING: world(other)}, note=note)
+
+
+def returning_path(mechanism: Mechanism) -> Path:
+    """One person takes part as often as the guarantee allows, and is another one every time.
+
+    What is seen is all batches together, or one continual release.
+    """
+    usual, other = opposites(mechanism.shape)
+    times = mechanism.guarantee.participations
+    if isinstance(mechanism, BatchMechanism):
+        name = RELEASE if mechanism.takes_counts else REPORTS
+        crowd = [usual] * (max(2, mechanism.min_users) - 1)
+        crowd = [] if mechanism.guarantee.notion == "LDP" else crowd
+        way, several = BATCH_WAYS[name], mechanism
+
+        def batches(person: Episode) -> Run:
+            def run(sampler: Sampler) -> FloatArray:
+                seen = [way(several, [person, *crowd], sampler, None) for _ in range(times)]
+                return np.concatenate(seen)
+
+            return run
+
+        path = Path(name, "returning", batches(usual), {EVERYTHING: batches(other)})
+        return replace(path, note=f"{times} batches", simulated=mechanism.guarantee.notion == "LDP")
+    apart = getattr(mechanism, "separation", 1)
+    places = range(0, times * apart, apart)
+    path = _stream(mechanism, ADD, {}, places[-1] + 1 if apart == 1 else mechanism.episodes)
+    users = [other if k in places else usual for k in range(path.releases)]
+    run = functools.partial(WAYS[ADD], mechanism, users)
+    return replace(path, kind="returning", neighbours={EVERYTHING: run}, note=f"{times} times")
 
 
 def _release(

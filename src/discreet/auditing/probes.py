@@ -145,6 +145,8 @@ class PresetSampler:
         return self._answer(Noise("gaussian", float(sigma), int(users)), size)
 
     def table(self, weights: IntArray, size: Size) -> IntArray:
+        if len(weights) == 1:  # nothing is left to draw
+            return np.zeros(size, np.int64)
         return self.table_sum(weights, 1, size)
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:

@@ -131,6 +131,13 @@ class GuaranteeOptions:
             "of `discreet list mechanisms`."
         ),
     ] = "auto"
+    participations: Annotated[
+        int, typer.Option(help="Episodes of one person that are protected together.")
+    ] = 1
+    separation: Annotated[
+        int,
+        typer.Option(help="Central continual: who returns does so that many episodes later."),
+    ] = 1
     honest: Annotated[
         float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
     ] = 1.0
@@ -156,6 +163,8 @@ class GuaranteeOptions:
             delta=self.delta,
             mechanism=self.mechanism,
             calibration=calibration,
+            participations=self.participations,
+            separation=self.separation,
             **({"honest": self.honest} if trust == "shuffle" else {}),
         )
 

@@ -59,6 +59,9 @@ class DesignOptions:
     epsilon: Annotated[float | None, Option(help="Of the guarantee.")] = None
     delta: Annotated[float | None, Option(help="Of the guarantee; 0: pure.")] = None
     mechanism: Annotated[Text, Option(help="Of the release (the best one).")] = None
+    participations: Annotated[
+        int | None, Option(help="Episodes of one person that are protected together (1).")
+    ] = None
     honest: Annotated[
         float | None, Option(help="Shuffle: fraction of users who add their noise.")
     ] = None
@@ -87,7 +90,7 @@ class DesignOptions:
             kept = () if self.trust == "none" else ("epsilon", "delta")
             shared = {name: value for name, value in trust.items() if name in kept}
             trust = {"model": self.trust, **shared}
-        names = ("epsilon", "delta", "mechanism", "honest")
+        names = ("epsilon", "delta", "mechanism", "participations", "honest")
         given = {name: getattr(self, name) for name in names}
         return {**trust, **{name: value for name, value in given.items() if value is not None}}
 

@@ -62,6 +62,8 @@ class TrustRow:
     delta: float = 0.0
     mechanism: str = "auto"
     calibration: str = "exact"
+    participations: int = 1
+    separation: int = 1
 
     def __post_init__(self) -> None:
         from discreet.privacy.trust import TRUST_MODELS
@@ -96,6 +98,8 @@ class TrustRow:
                 delta=self.delta,
                 mechanism=self.mechanism,
                 calibration=self.calibration,
+                participations=self.participations,
+                separation=self.separation,
             )
 
 

@@ -188,6 +188,17 @@ def check_trust(trust: object) -> None:
             f"trust={type(trust).__name__}(...); use Central(epsilon, delta), or a learner of "
             f"`discreet list` to collect new ones under {type(trust).__name__}."
         )
+    check_once(trust)
+
+
+def check_once(trust: TrustModel) -> None:
+    """Refuse several episodes of one person: they would meet in the counters of one release."""
+    if getattr(trust, "participations", 1) > 1:
+        raise UnsupportedError(
+            f"`fit` releases all episodes at once, in which those of one person meet, got "
+            f"participations={getattr(trust, 'participations', 1)}; use participations=1 and one "
+            f"episode of each person."
+        )
 
 
 def guarantee_of(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:

@@ -32,6 +32,7 @@ class CalibrationReport:
         users: users in the batch, or of the stream.
         shape: the problem's size.
         guarantee: what is delivered.
+        participations: of one person, whom the guarantee covers.
         noise_std: standard deviation of the noise on one counter of each statistic, after all
             users; for streams at the worst time.
         noise_std_per_user: noise of one single report (local only).
@@ -81,6 +82,7 @@ class CalibrationReport:
     noise_cells: dict[str, Any] | None = None
     parties: dict[str, str] | None = None
     run: dict[str, float] | None = None
+    participations: int = 1
     accountings: list[dict[str, Any]] = field(default_factory=list)
     concentrated: float | None = None
     implies: tuple[Implied, ...] = ()
@@ -141,6 +143,7 @@ def calibrate(
         users=users,
         shape=shape,
         guarantee=mechanism.guarantee,
+        participations=mechanism.guarantee.participations,
         noise_std=noise,
         derived=tuple(name for name in noise if name not in mechanism.statistics),
         noise_std_per_user=_noise_of_one(mechanism),
@@ -289,8 +292,8 @@ def _printed(trust: TrustModel, request: _Request) -> JsonObject:
     asked = trust.calibration
     calibration = "paper" if asked == "exact" else asked  # each paper has its own constants
     for name in dict.fromkeys([trust.mechanism, "auto"]):
-        printed = replace(trust, mechanism=name, calibration=calibration)
         try:
+            printed = replace(trust, mechanism=name, calibration=calibration)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DiscreetWarning)
                 mechanism = request.mechanism(printed)

@@ -28,6 +28,9 @@ NOTIONS: dict[str, str] = {
     "none": "no privacy",
 }
 _DISTINCT = "every user takes part once: batches and reports belong to distinct users"
+_RETURNING = (
+    "one person takes part at most {} times, {}; that somebody took part, and when, is public"
+)
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     "JDP": (
         "the learner is trusted with raw episodes and publishes nothing but its policies",
@@ -45,7 +48,7 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
 """Who is trusted, who must not collude, what users must not do, for each notion."""
 
 
-def shuffled(honest: float, noise: str) -> tuple[str, ...]:
+def shuffled(honest: float, noise: str, participations: int = 1) -> tuple[str, ...]:
     """The assumptions of a shuffled release in which a fraction of users adds its ``noise``.
 
     >>> shuffled(0.9, "noise")[1]
@@ -54,7 +57,29 @@ def shuffled(honest: float, noise: str) -> tuple[str, ...]:
     # All digits: a larger fraction is more than was asked for, a smaller one less than is needed.
     who = "all users" if honest == 1 else f"at least {float(honest)!r} of the users"
     share = f"{who} of a batch add their {noise} honestly"
-    return tuple(share if "honestly" in text else text for text in ASSUMPTIONS["SDP"])
+    others = tuple(share if "honestly" in text else text for text in ASSUMPTIONS["SDP"])
+    return assumed(others, participations, "once in a batch")
+
+
+def assumed(assumptions: tuple[str, ...], participations: int, apart: str) -> tuple[str, ...]:
+    """The assumptions for people who take part so many times, ``apart`` saying how.
+
+    >>> assumed(("nobody is trusted", _DISTINCT), 2, "once in a batch")[1][:55]
+    'one person takes part at most 2 times, once in a batch;'
+    """
+    if participations == 1:
+        return assumptions
+    returning = _RETURNING.format(participations, apart)
+    return tuple(returning if text == _DISTINCT else text for text in assumptions)
+
+
+def unit_of(participations: int) -> str:
+    """What neighbours differ in.
+
+    >>> unit_of(4)
+    'one person, up to 4 episodes'
+    """
+    return UNIT if participations == 1 else f"one person, up to {participations} episodes"
 
 
 UNIT = "one user's whole episode"
@@ -131,6 +156,7 @@ class Guarantee:
         assumptions: who is trusted, who must not collude, what users must not do.
         claimed: for printed constants that do not deliver what they claim, the claim as text.
         rho: of zero-concentrated privacy, where that was the budget; epsilon follows from it.
+        participations: episodes of one person that neighbours may differ in.
         simulated: True if the noise came from the seeded simulation sampler: fine for
             research, worth nothing for real users.
     """
@@ -139,17 +165,23 @@ class Guarantee:
     epsilon: float
     delta: float
     assumptions: tuple[str, ...] = ()
-    unit: str = UNIT
     neighbours: str = NEIGHBOURS
     claimed: str | None = None
     simulated: bool = True
     rho: float | None = None
+    participations: int = 1
 
     def __post_init__(self) -> None:
         _validate.choice(NOTIONS, notion=self.notion)
+        _validate.count(participations=self.participations)
         if self.notion != "none" and not self.epsilon >= 0:
             raise InvalidInputError(f"Expected epsilon >= 0, got epsilon={self.epsilon!r}.")
         _validate.probability(delta=self.delta)
+
+    @property
+    def unit(self) -> str:
+        """What neighbours differ in."""
+        return unit_of(self.participations)
 
     def __str__(self) -> str:
         """One line for tables and legends."""
@@ -163,7 +195,8 @@ class Guarantee:
     def to_dict(self) -> "dict[str, Plain]":
         """Plain values for JSON; an infinite epsilon becomes None."""
         epsilon = self.epsilon if math.isfinite(self.epsilon) else None
-        plain = asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}
+        own = {"epsilon": epsilon, "assumptions": list(self.assumptions), "unit": self.unit}
+        plain = asdict(self) | own
         return {name: value for name, value in plain.items() if (name, value) != ("rho", None)}
 
     def stamped(self, *, secure: bool) -> "Guarantee":

@@ -29,6 +29,17 @@ every cell nothing else has to be composed. With noise of variance v, half the d
 cells of a reward is the sum C of r - 1/2 with variance v/2, their sum is a measurement of the
 visits with variance 2v, and the two are uncorrelated.
 
+**People who return** up to m times, neighbours differing in all of a person's episodes. *In
+separate releases* (batches, each of which holds a person once, and local reports): given all
+earlier releases, the next one is that of neighbours who differ in one episode, whatever the person
+and everybody else did in response, and which releases those are is public and the same on both
+sides. So the whole view is an adaptive composition of m releases; each of them is dominated by the
+pair of distributions that its calibration composes (the moves above), and adaptive compositions of
+dominated pairs are dominated by the product of the pairs that dominate (Zhu, Dong and Wang 2022,
+Theorem 10). Hence m times as many units move, by `pile` at most in one counter, and nothing else
+changes: L1 grows by m, L2 by sqrt(m). *In one continual release* the moves meet in the same
+counters; `tree` and `toeplitz` say how.
+
 *Other splits were tried* (`research.splits`). With variances v_t and v_r of transitions and centred
 rewards, and 4·v_r of visits, Gaussian noise costs H/v_r + 2m/v_t (m groups of transitions), and an
 estimated value r + P·V errs by about v_r·(1 + 4(r - 1/2)²) + v_t·S·(spread of V)²: the best
@@ -53,14 +64,18 @@ class Sensitivity:
     """How far one user can move the released counters (replace-one).
 
     Attributes:
-        units: sum of absolute changes (L1); each is a whole number of units.
-        pile: the most units in one counter.
+        units: sum of absolute changes (L1) of all participations; each is a whole number of units.
+        pile: the most units in one counter of one participation.
         horizon: H, for printed constants.
+        participations: in how many releases, or how often in a continual one.
+        separation: the least number of episodes from one to the next, in a continual one.
     """
 
     units: int
     pile: int = 1
     horizon: int = 1
+    participations: int = 1
+    separation: int = 1
 
     @classmethod
     def of(
@@ -70,6 +85,8 @@ class Sensitivity:
         *,
         stationary: bool = False,
         last_transitions: bool = True,
+        participations: int = 1,
+        separation: int = 1,
     ) -> "Sensitivity":
         """Of a joint release of ``statistics``, with or without the transitions of the last step.
 
@@ -80,6 +97,8 @@ class Sensitivity:
         2.44949
         >>> Sensitivity.of(6, CENTRED, last_transitions=False).moves
         11
+        >>> Sensitivity.of(6, participations=4).l2
+        12.0
         """
         _validate.count(horizon=horizon)
         if not statistics or len(set(statistics)) != len(statistics):
@@ -88,7 +107,8 @@ class Sensitivity:
             _validate.choice(STATISTICS, statistics=name)
         moves = horizon * len(statistics)
         moves -= "transitions" in statistics and not last_transitions
-        return cls(units=2 * moves, pile=horizon if stationary else 1, horizon=horizon)
+        pile = horizon if stationary else 1
+        return cls(2 * moves * participations, pile, horizon, participations, separation)
 
     @property
     def l1(self) -> int:
@@ -107,5 +127,15 @@ class Sensitivity:
 
     @property
     def l2(self) -> float:
-        """Root of the sum of squares at the worst move."""
+        """Root of the sum of squares at the worst moves, in releases of their own."""
         return math.sqrt(self.units * self.pile)
+
+    @property
+    def apart(self) -> str:
+        """How participations in a continual release lie, in words."""
+        return f"{self.separation:,} or more episodes apart"
+
+    @property
+    def squares(self) -> int:
+        """The same of one participation, squared."""
+        return self.units * self.pile // self.participations

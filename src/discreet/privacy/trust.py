@@ -124,6 +124,7 @@ class TrustModel:
         _validate.choice(("batch", "continual"), schedule=schedule)
         if schedule == "continual":
             _validate.count(episodes=episodes)
+        self._check_returning(schedule)
         request = Request(shape, statistics, episodes or 0, stationary, last_transitions)
         possible = _possible(self.candidates(schedule), schedule, request)
         chosen: BatchMechanism | ContinualMechanism = least_noise(possible, episodes or 1)
@@ -163,6 +164,9 @@ class TrustModel:
     def _default(self, schedule: Schedule) -> str:
         return next(iter(mechanisms(self.name, schedule)))
 
+    def _check_returning(self, schedule: Schedule) -> None:
+        """Whether the schedule knows what was said of people who return."""
+
 
 def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Request) -> list[Any]:
     """The mechanisms of all candidates that can be calibrated; if none can, the first says why."""
@@ -171,6 +175,7 @@ def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Req
     for trust in candidates:
         spec = trust.spec(schedule)
         spec.check_printed(trust)
+        spec.check_returning(getattr(trust, "participations", 1))
         try:
             mechanism = spec.load().calibrate(spec, trust, request)
         except CalibrationError as error:
@@ -206,6 +211,11 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
             f"Expected rho <= {most!r} of {spec.name!r}, got {rho!r}; its calibrator has to add "
             f"more noise."
         )
+    if said.participations != trust.participations:
+        raise InvalidInputError(
+            f"Expected a guarantee for participations={trust.participations} of {spec.name!r}, got "
+            f"{said}; its calibrator has to hand them on."
+        )
     if said.epsilon > trust.epsilon or said.delta > trust.delta:
         raise InvalidInputError(
             f"Expected epsilon <= {trust.epsilon} and delta <= {trust.delta} of {spec.name!r}, "
@@ -215,17 +225,33 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
 
 @dataclass(frozen=True)
 class PrivateTrust(TrustModel):
-    """A trust model with an (epsilon, delta): what mechanisms are calibrated for."""
+    """A trust model with an (epsilon, delta): what mechanisms are calibrated for.
+
+    Attributes:
+        participations: how many episodes of one person are protected together: neighbours differ in
+            all of them. Of batches: one in a batch at most.
+        separation: of a central continual release: somebody who returns does so that many episodes
+            later or more, which is less noise.
+    """
 
     epsilon: float
     delta: float = 0.0
     mechanism: str = "auto"
     calibration: Calibration = "exact"
+    participations: int = field(default=1, kw_only=True)
+    separation: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         _validate.choice(get_args(Calibration), calibration=self.calibration)
+        _validate.count(participations=self.participations, separation=self.separation)
+        if self.printed and self.participations > 1:
+            raise UnsupportedError(
+                f"No paper prints constants for people who return, got calibration="
+                f"{self.calibration!r} and participations={self.participations}; use "
+                f"calibration='exact'."
+            )
 
     @property
     def printed(self) -> bool:
@@ -258,8 +284,16 @@ class PrivateTrust(TrustModel):
         pure = sorted((spec for spec in table if spec.auto == "pure"), key=lambda s: not s.pure)
         pure = [] if getattr(self, "rho", None) else pure  # no Gaussian noise
         found = [replace(self, mechanism=spec.name) for spec in close]
-        found += [replace(self, mechanism=spec.name, delta=0.0) for spec in pure]
+        delta = 0.0 if self.participations == 1 else self.delta  # several compose, see `Laplace`
+        found += [replace(self, mechanism=spec.name, delta=delta) for spec in pure]
         return tuple(found) or (named,)
+
+    def _check_returning(self, schedule: Schedule) -> None:
+        if self.separation > 1 and (self.name, schedule) != ("central", "continual"):
+            raise UnsupportedError(
+                f"Expected separation=1 of a {schedule} release under {type(self).__name__}, where "
+                f"every participation costs the same whenever it is, got {self.separation}."
+            )
 
 
 @dataclass(frozen=True)
@@ -353,8 +387,8 @@ TRUST_MODELS: dict[str, type[TrustModel]] = {
 def make_trust(name: str, **options: object) -> TrustModel:
     """The trust model of a short name; no privacy has no options.
 
-    >>> make_trust("local", epsilon=1)
-    Local(epsilon=1, delta=0.0, mechanism='auto', calibration='exact')
+    >>> make_trust("local", epsilon=1) == Local(epsilon=1)
+    True
     """
     if name not in TRUST_MODELS:
         raise UnknownNameError("trust model", name, TRUST_MODELS)

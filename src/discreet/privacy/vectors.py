@@ -128,6 +128,11 @@ def calibrate_vectors(
     _validate.count(episodes=episodes, **dict(sizes))
     spec = trust.spec("continual")
     spec.check_printed(trust)
+    if (sensitivity.participations, trust.participations) != (1, 1):
+        raise UnsupportedError(
+            f"Vectors of people who return are not supported, got participations="
+            f"{trust.participations}; use participations=1."
+        )
     design = getattr(spec.load(), "design", None)
     if design is None:
         raise UnsupportedError(

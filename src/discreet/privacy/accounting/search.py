@@ -38,11 +38,18 @@ from discreet.privacy.accounting.closed_forms import (
     gaussian_variance,
     laplace_scale,
     laplace_variance,
+    need_delta,
 )
 from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
+from discreet.privacy.accounting.lattice import discrete_laplace_delta
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.accounting.piles import worst_gaussian_delta
-from discreet.privacy.accounting.routes import binomial_routes, cross_check, gaussian_routes
+from discreet.privacy.accounting.routes import (
+    binomial_routes,
+    cross_check,
+    gaussian_routes,
+    laplace_routes,
+)
 from discreet.privacy.sampling.samplers import Sampler
 
 Weights = tuple[int, ...]
@@ -227,6 +234,63 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
     sigma = least_value(holds, start, 1e-6)
     cross_check(gaussian_routes(sigma, cells, delta, pile=pile), at_most=epsilon)
     return sigma
+
+
+@functools.lru_cache(maxsize=1024)
+def adaptive_gaussian_sigma(squares: float, epsilon: float, delta: float) -> float:
+    """The discrete Gaussian parameter for integer moves that are chosen one after the other.
+
+    Whatever was seen before, their squares add up to ``squares`` at most: zero-concentrated privacy
+    of squares/(2·sigma²), which adaptive moves under a bound on their sum keep as well as fixed
+    ones (Feldman and Zrnic 2021), at its best order, as certificates bound it.
+
+    >>> round(adaptive_gaussian_sigma(36.0, 1.0, 1e-6), 2)
+    27.21
+    """
+    need_delta(delta, "Gaussian noise")
+    start = gaussian_sigma(math.sqrt(squares), epsilon, delta)
+    orders = 1 + np.geomspace(1e-2, 1e4, 2000)
+
+    def holds(sigma: float) -> bool:
+        rho = squares / (2 * sigma**2)
+        log = (orders - 1) * (orders * rho - float(epsilon)) - 1 + 1 / orders - np.log(orders)
+        return float(log.min()) <= math.log(delta) - 1e-3  # room for an order with few digits
+
+    return least_value(holds, start, 1e-6)
+
+
+@functools.lru_cache(maxsize=1024)
+def discrete_laplace_scale(units: int, epsilon: float, delta: float) -> float:
+    """The discrete Laplace parameter for ``units`` unit moves, by their exact composition."""
+    if delta == 0:
+        return laplace_scale(units, epsilon)
+    scale = 1 / response_epsilon(units, epsilon, delta) * (1 + 1e-12)
+    cross_check(laplace_routes(scale, units, delta), at_most=epsilon)
+    return scale
+
+
+@functools.lru_cache(maxsize=1024)
+def response_epsilon(responses: int, epsilon: float, delta: float) -> float:
+    """The largest epsilon of each of ``responses`` pure releases that compose to (epsilon, delta).
+
+    Every pair of distributions with a pure epsilon is a post-processing of randomised response with
+    that epsilon, adaptively too, so their exact composition is the worst (Kairouz, Oh and Viswanath
+    2015). A discrete Laplace counter that moves by one *is* such a response, of 1/scale. Without
+    a delta each gets its equal share.
+
+    >>> response_epsilon(4, 1.0, 0.0), round(response_epsilon(64, 1.0, 1e-6), 4)
+    (0.25, 0.0302)
+    """
+    _validate.count(responses=responses)
+    share = float(epsilon) / responses
+    if delta == 0:
+        return share
+    low, high = share, float(epsilon)
+    while high > low * (1 + 1e-9):
+        middle = 0.5 * (low + high)
+        kept = discrete_laplace_delta(1 / middle, responses, epsilon) <= delta * (1 - 1e-9)
+        low, high = (middle, high) if kept else (low, middle)
+    return low
 
 
 @functools.lru_cache(maxsize=1024)

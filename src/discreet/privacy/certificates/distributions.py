@@ -557,17 +557,46 @@ class LayeredGaussian(Layers, Noise):
         return found, {"name": name, "bits": _MASS_BITS, "cut": _cut(delta)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveGaussian(Noise):
+    """Integer moves of which only the sum of ``squares`` is known; a later one may be chosen."""
+
+    sigma: Fraction
+    squares: int
+    name: ClassVar[str] = "adaptive-gaussian"
+    moved = ("squares",)
+
+    @at_precision(PRECISION)
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        rho = self.squares / (2 * self.sigma**2)
+        order = best_order(rho, epsilon)
+        found = upper(concentrated(rho, epsilon, order))
+        return found, {"name": "concentrated", "order": str(order)}
+
+
 class _Pure(Noise):
-    """A pure epsilon: delta is zero, or nothing is proven."""
+    """Moves of a pure epsilon each: delta is zero, or that of their exact composition."""
 
     @abstractmethod
     def keeps(self, epsilon: Fraction) -> bool:
         """Whether every likelihood ratio is at most e^epsilon."""
 
+    @abstractmethod
+    def responses(self) -> tuple[arb, int]:
+        """Logarithm of the odds of one move, and how many there are."""
+
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
-        """Exact rationals against e^epsilon from below."""
-        return Fraction(0 if self.keeps(epsilon) else 1), {"name": "rational"}
+        """Exact rationals against e^epsilon from below, else a sum over the false responses."""
+        if self.keeps(epsilon) or delta == 0:
+            return Fraction(0 if self.keeps(epsilon) else 1), {"name": "rational"}
+        each, times = self.responses()
+        total, base = arb(0), (1 + each.exp()).log() * times
+        for k in range(times // 2 + 1):
+            gain = clipped(-(ball(epsilon) - each * (times - 2 * k)).expm1())
+            total += arb(math.comb(times, k)) * (each * (times - k) - base).exp() * gain
+        method = {"name": "responses", "bits": _MASS_BITS, "cut": _cut(delta)}
+        return upper(total), method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -584,6 +613,9 @@ class LaplaceMoves(_Pure):
 
     def keeps(self, epsilon: Fraction) -> bool:
         return self.units / self.scale <= epsilon
+
+    def responses(self) -> tuple[arb, int]:
+        return ball(1 / self.scale), self.units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -602,6 +634,9 @@ class FlippedBits(_Pure):
         odds = max((1 - self.flip) / self.flip, self.flip / (1 - self.flip))
         return bool(ball(odds).log() * self.units <= ball(epsilon))
 
+    def responses(self) -> tuple[arb, int]:
+        return ball(max((1 - self.flip) / self.flip, self.flip / (1 - self.flip))).log(), self.units
+
 
 @dataclass(frozen=True, kw_only=True)
 class OneStep(_Pure):
@@ -609,14 +644,19 @@ class OneStep(_Pure):
 
     keep: Fraction
     flip: Fraction
+    reports: int = 1
     name: ClassVar[str] = "one-step"
+    moved = ("reports",)
 
     def moves(self) -> Moves:
-        return _shifts((1, 1), (-1, 1))
+        return _shifts((1, self.reports), (-1, self.reports))
 
     def keeps(self, epsilon: Fraction) -> bool:
-        odds = self.keep / self.flip * (1 - self.flip) / (1 - self.keep)
-        return bool(ball(odds).log() <= ball(epsilon))
+        each, reports = self.responses()
+        return bool(each * reports <= ball(epsilon))
+
+    def responses(self) -> tuple[arb, int]:
+        return ball(self.keep / self.flip * (1 - self.flip) / (1 - self.keep)).log(), self.reports
 
 
 NOISES: dict[str, type[Noise]] = {
@@ -630,6 +670,7 @@ NOISES: dict[str, type[Noise]] = {
         PiledGaussian,
         GaussianGrid,
         LayeredGaussian,
+        AdaptiveGaussian,
         LaplaceMoves,
         FlippedBits,
         OneStep,

@@ -664,10 +664,40 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
     return delta / (1 << bits)
 
 
+def check_adaptive_gaussian(entry: "Entry") -> Fraction:
+    """Integer moves, chosen one after the other, whose squares add up to ``squares`` at most.
+
+    Each is zero-concentrated with half its square over the variance (discrete Gaussian noise), and
+    these add up under a bound on their sum, however each was chosen (Feldman and Zrnic 2021).
+    """
+    rho = entry.moved["squares"] / (2 * entry.variance("sigma"))
+    return concentrated(rho, entry.epsilon, entry.ratio("method", "order"))
+
+
 def check_discrete_laplace(entry: "Entry") -> Fraction:
-    """A move of one unit changes every probability by at most exp(1/scale)."""
+    """A move of one unit is a randomised response of odds exp(1/scale)."""
     units = sum(abs(shift) * times for shift, times in entry.moves())
-    return _pure(units / entry.positive("noise", "scale") <= entry.epsilon)
+    each = 1 / entry.positive("noise", "scale")
+    if entry.method == "responses":
+        return responses(entry, Fraction(exp(each)[1], ONE), units)
+    return _pure(units * each <= entry.epsilon)
+
+
+def responses(entry: "Entry", odds: Fraction, times: int) -> Fraction:
+    """Delta of ``times`` randomised responses of these odds, of which k are false.
+
+    Their privacy loss is (times - 2k)·ln(odds), and k is binomial. Whatever changes probabilities
+    by at most these odds is no worse, adaptively too (Kairouz, Oh and Viswanath 2015).
+    """
+    if not 1 < odds < 10**30 or times > LIMIT:
+        raise Refused("Expected odds above 1 and below 1e30, and at most 1e7 responses.")
+    bits = entry.bits()
+    first, false, lost = binomial(times, 1 / (1 + odds), bits, entry.tail())
+    masses = [0] * (2 * len(false) - 1)
+    masses[::2] = false[::-1]  # by times - 2k
+    least = times - 2 * (first + len(false) - 1)
+    total = hockey_stick((least, masses, lost), entry.epsilon, 1 / odds, bits)
+    return Fraction(total, 1 << bits)
 
 
 def check_randomized_response(entry: "Entry") -> Fraction:
@@ -677,6 +707,8 @@ def check_randomized_response(entry: "Entry") -> Fraction:
         raise Refused("The flip probability must be between 0 and 1.")
     bits = sum(times for _, times in entry.moves())
     odds = max((1 - flip) / flip, flip / (1 - flip))
+    if entry.method == "responses":
+        return responses(entry, odds, bits)
     return _pure(power(odds, bits) <= exp(entry.epsilon)[0])
 
 
@@ -688,6 +720,8 @@ def check_one_step(entry: "Entry") -> Fraction:
     ups = sum(times for shift, times in entry.moves() if shift > 0)
     downs = sum(times for shift, times in entry.moves() if shift < 0)
     rise, fall = keep / flip, (1 - flip) / (1 - keep)
+    if entry.method == "responses":  # every report has one of each
+        return responses(entry, rise * fall, max(ups, downs))
     one_way, other_way = (power(rise, n) * power(fall, m) for n, m in ((ups, downs), (downs, ups)))
     return _pure(max(one_way, other_way) <= exp(entry.epsilon)[0] * ONE)
 
@@ -707,15 +741,16 @@ NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
                       "analytic concentrated"),
     "layered-gaussian": (check_layered_gaussian, "count_sigma loss_sigma",
                          "summed-counts convolved-counts"),
-    "discrete-laplace": (check_discrete_laplace, "scale", "rational"),
-    "randomized-response": (check_randomized_response, "flip", "rational"),
-    "one-step": (check_one_step, "keep flip", "rational"),
+    "adaptive-gaussian": (check_adaptive_gaussian, "sigma", "concentrated"),
+    "discrete-laplace": (check_discrete_laplace, "scale", "rational responses"),
+    "randomized-response": (check_randomized_response, "flip", "rational responses"),
+    "one-step": (check_one_step, "keep flip", "rational responses"),
 }  # fmt: skip
 """Noise -> its check, its fields, its methods."""
 METHODS = {
     "connect-the-dots": "base bits cut", "convolution": "bits cut", "convolved-counts": "bits cut",
     "summed-counts": "bits cut", "sum": "", "all-directions": "small_norms order", "analytic": "",
-    "concentrated": "order", "rational": "",
+    "concentrated": "order", "rational": "", "responses": "bits cut",
 }  # fmt: skip
 """Method -> its fields."""
 
@@ -891,7 +926,8 @@ KINDS = {
     "local batch": ("bounded gaussian laplace one-step randomized-response split",
                     SIZE + " last_transitions"),
     "shuffle batch": ("bits histogram", SIZE + " last_transitions users honest"),
-    "central continual": ("toeplitz tree-gaussian tree-laplace", SIZE + " episodes stationary"),
+    "central continual": ("toeplitz tree-gaussian tree-laplace",
+                          SIZE + " separation episodes stationary"),
     "local continual": ("bounded gaussian laplace one-step randomized-response",
                      SIZE + " episodes stationary"),
     "central layered continual": ("tree-gaussian tree-laplace", LAYERED),
@@ -907,7 +943,8 @@ def _whole(least: int, most: int) -> Callable[[Any], bool]:
 
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "trust": (lambda x: x in ("central", "local", "shuffle"), "central, local or shuffle"),
-    "participations": (_whole(1, 1), "1 (nothing else is derived here)"),
+    "participations": (_whole(1, LIMIT), f"from 1 to {LIMIT}"),
+    "separation": (_whole(1, 10**15), "from 1 to 1e15"),
     **dict.fromkeys(("states", "actions", "horizon"), (_whole(1, LIMIT), f"from 1 to {LIMIT}")),
     "episodes": (_whole(1, 10**15), "from 1 to 1e15"),
     "users": (lambda x: x is None or _whole(1, 10**15)(x), "from 1 to 1e15, or null"),
@@ -945,6 +982,8 @@ def derived(entry: Entry) -> Any:
         if name in release and not holds(release[name]):
             raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
     found = moves_of(release)
+    if release["participations"] > 1 and (mechanism == "bits" or "widths" in release):
+        raise Refused(f"Of the mechanism {mechanism} only one participation is derived here.")
     if noise["name"] not in found:
         raise Refused(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
     if not found[noise["name"]]:
@@ -970,6 +1009,11 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     Neighbours differ in one user's episode: H steps, k statistics. At every step one unit leaves
     one counter of a statistic and one enters another: kH counters rise by one and kH fall, 2kH
     units in all. (A user who has left the policy counts as nothing: fewer move.)
+    Of m participations neighbours differ in all. Batches and local reports have noise of their own:
+    everything moves m times. In a tree, b episodes apart, a node of level j holds at most
+    q = min(m, ceil(2^j/b)) of them, so squares grow by floor(m/q)·q² + (m mod q)² on that level.
+    What moves where may then depend on what was seen: squares are all that is known of piles.
+    Of a square root, the stated norm is that of a sum of m columns b apart.
 
     - Counters per step: those of different steps are distinct, so no two units meet. Pooled over
       steps (stationary), up to H units pile up on one counter: every integer vector of L1 norm 2kH
@@ -993,14 +1037,15 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     units, tree = 2 * len(names) * horizon, mechanism.startswith("tree-")
     levels = max(1, (release["episodes"] - 1).bit_length()) if tree else 1
     pile = horizon if release.get("stationary") else 1
-    both, pair = shifts((1, units // 2), (-1, units // 2)), shifts((1, 1), (-1, 1))
+    m, apart = release["participations"], release.get("separation", 1)
+    both, pair = shifts((1, units // 2 * m), (-1, units // 2 * m)), shifts((1, m), (-1, m))
     known: dict[str, dict[str, Any]] = {
         "one-step": {"one-step": pair},
         "split": {"one-step": pair},
-        "randomized-response": {"randomized-response": shifts((1, units))},
+        "randomized-response": {"randomized-response": shifts((1, units * m))},
         "bounded": {"table": both},
         "bits": {"binomial": both, "table": both},
-        "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units}},
+        "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units * m}},
     }
     if widths is not None and not release["public_losses"]:
         full = sum(widths[:-1]) * release["actions"] * levels
@@ -1017,14 +1062,18 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
             steps = horizon - (missing and name == "transitions")
             if name in names and steps:
                 size = width * release["states"] + 1
-                cells[size] = cells.get(size, 0) + steps
-        both = shifts((1, units // 2), (-1, units // 2))
+                cells[size] = cells.get(size, 0) + steps * m
+        both = shifts((1, units // 2 * m), (-1, units // 2 * m))
         return {"histogram": {"times": [*cells.values()]}, "poisson": both}
     if mechanism.endswith("laplace"):
-        return {"discrete-laplace": shifts((1, units * levels))}
+        return {"discrete-laplace": shifts((1, units * levels * m))}
+    if m > 1 and (tree or pile > 2):
+        held = [min(m, up(1 << level, apart)) if tree else 1 for level in range(levels)]
+        squares = units * pile * sum(m // q * q * q + (m % q) ** 2 for q in held)
+        return {"adaptive-gaussian": {"squares": squares}}
     if pile > 1:
-        return {"piled-gaussian": {"total": units, "largest": pile, "copies": levels}}
-    return {"discrete-gaussian": shifts((1, units * levels))}
+        return {"piled-gaussian": {"total": units * m, "largest": pile, "copies": levels}}
+    return {"discrete-gaussian": shifts((1, units * levels * m))}
 
 
 def shifts(*moves: Pair) -> list[dict[str, int]]:
@@ -1093,9 +1142,14 @@ def claim(data: dict[str, Any]) -> str:
     notion = {"central": "JDP", "local": "LDP", "shuffle": "SDP"}[release["trust"]]
     noise = [f"{name} {_read(value)}" for name, value in data["noise"].items() if name != "name"]
     pair = f"{above(rational(data['epsilon']))}, {above(rational(data['delta']))}"
+    times = release["participations"]
+    often = "1 participation" if times == 1 else f"up to {times} participations"
+    often += " per person"
+    if "separation" in release:
+        often += f", {release['separation']} or more episodes apart" if times > 1 else ""
     return (
-        f"({pair})-{notion} of {what}, {release['participations']} participation per person, by "
-        f"the {release['trust']} mechanism {release['mechanism']} with "
+        f"({pair})-{notion} of {what}, {often}, by the {release['trust']} "
+        f"mechanism {release['mechanism']} with "
         f"{data['noise']['name']} noise of {', '.join(noise)}."
     )
 

@@ -82,7 +82,10 @@ class AdditiveBatch(BatchMechanism):
     def sensitivity(self) -> Sensitivity:
         """How far one user moves the released integers."""
         return Sensitivity.of(
-            self.shape.horizon, self.statistics, last_transitions=self.last_transitions
+            self.shape.horizon,
+            self.statistics,
+            last_transitions=self.last_transitions,
+            participations=self.guarantee.participations,
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -150,13 +153,24 @@ class AdditiveContinual(ContinualMechanism):
 
     noise: CumulativeNoise
     by_devices: bool = False
+    separation: int = 1
 
     @property
     def sensitivity(self) -> Sensitivity:
         """How far one user moves the counters."""
-        pooled, last = self.stationary, self.last_transitions
-        horizon, statistics = self.shape.horizon, self.statistics
-        return Sensitivity.of(horizon, statistics, stationary=pooled, last_transitions=last)
+        return Sensitivity.of(
+            self.shape.horizon,
+            self.statistics,
+            stationary=self.stationary,
+            last_transitions=self.last_transitions,
+            participations=self.guarantee.participations,
+            separation=self.separation,
+        )
+
+    def release_facts(self, users: int | None = None) -> dict[str, Plain]:
+        """With what a curator's noise depends on beyond that."""
+        own: dict[str, Plain] = {} if self.by_devices else {"separation": self.separation}
+        return super().release_facts(users) | own
 
     def noise_variance(self, users: int) -> dict[str, float]:
         return dict.fromkeys(self.statistics, self.noise.variance(users))
@@ -202,7 +216,7 @@ class AdditiveContinual(ContinualMechanism):
         return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
-        return self.noise.concentrated(self.sensitivity.l2)
+        return self.noise.concentrated(self.noise.l2(self.sensitivity))
 
     def stored(self) -> "AdditiveContinual":
         """Reports are noisy already; otherwise the noise says."""
@@ -240,7 +254,12 @@ class AddedOnce:
         shape, statistics = request.shape, request.statistics
         centred = set(statistics) == set(CENTRED) and not self.by_devices
         last = request.last_transitions or not centred
-        sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=last)
+        sensitivity = Sensitivity.of(
+            shape.horizon,
+            statistics,
+            last_transitions=last,
+            participations=_participations(trust),
+        )
         noise, guarantee = self.design(trust, sensitivity)
         check_exact(noise.variance)
         return self.kind(
@@ -270,11 +289,14 @@ class AddedContinually:
         """The mechanism for this request."""
         _check_who_adds(spec, by_devices=self.by_devices)
         last = request.last_transitions or not self.by_devices
+        separation = 1 if self.by_devices else getattr(trust, "separation", 1)
         sensitivity = Sensitivity.of(
             request.shape.horizon,
             request.statistics,
             stationary=request.stationary,
             last_transitions=last,
+            participations=_participations(trust),
+            separation=separation,
         )
         noise, guarantee = self.design(trust, sensitivity, request.episodes)
         if self.by_devices and not isinstance(noise, IndependentNoise):
@@ -292,7 +314,12 @@ class AddedContinually:
             guarantee=guarantee,
             noise=noise,
             by_devices=self.by_devices,
+            separation=separation,
         )
+
+
+def _participations(trust: "PrivateTrust") -> int:
+    return getattr(trust, "participations", 1)  # the non-private twin has none
 
 
 def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:

@@ -1,7 +1,8 @@
 """What a mechanism is: calibrated, without data, and it answers for itself.
 
-Two schedules. *Batch*: one release per batch of distinct users, each user in exactly one batch, so
-that batches compose in parallel. *Continual*: a release after every user, one guarantee over all of
+Two schedules. *Batch*: one release per batch of distinct users, each of them in at most m batches
+(the guarantee's participations; one unless it says otherwise), so that a person's batches compose
+and all others cost nothing. *Continual*: a release after every user, one guarantee over all of
 them. A mechanism carries its spec, its noise and its guarantee; whoever wants to know something of
 it (its worst time, what follows from its guarantee, what a certificate has to prove, what it costs,
 whether its memory may be stored) asks it, and nobody asks for its name.
@@ -30,7 +31,14 @@ from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, NumberA
 from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, Implied, implied, rounded_up
+from discreet.privacy.guarantee import (
+    ASSUMPTIONS,
+    Guarantee,
+    Implied,
+    assumed,
+    implied,
+    rounded_up,
+)
 from discreet.privacy.mechanisms.registry import MechanismSpec, mechanisms
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import STATISTICS
@@ -245,7 +253,7 @@ class Mechanism(ABC):
         return {
             "trust": self.spec.trust,
             "mechanism": self.spec.certified_as or self.name,
-            "participations": self.spec.participations,
+            "participations": self.guarantee.participations,
             "states": shape.states,
             "actions": shape.actions,
             "horizon": shape.horizon,
@@ -768,13 +776,19 @@ def unflatten(
     )
 
 
-def guaranteed(trust: "PrivateTrust", epsilon: float, delta: float) -> Guarantee:
-    """The guarantee of a trust model's notion, with its assumptions."""
+def guaranteed(
+    trust: "PrivateTrust", epsilon: float, delta: float, *, apart: str = "once in a batch"
+) -> Guarantee:
+    """The guarantee of a trust model's notion, with its assumptions.
+
+    ``apart`` says how a person's participations lie.
+    """
     return Guarantee(
         notion=trust.notion,
         epsilon=float(epsilon),
         delta=float(delta),
-        assumptions=ASSUMPTIONS[trust.notion],
+        assumptions=assumed(ASSUMPTIONS[trust.notion], trust.participations, apart),
+        participations=trust.participations,
     )
 
 

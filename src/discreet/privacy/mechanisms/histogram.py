@@ -39,7 +39,9 @@ either way; its curve, which takes a hundred times as long as its release, is le
 
 The noise is spread over exactly n users. A batch that is released with fewer of them has less of it
 (epsilon = 1.46 instead of 1 at half of them): the analyser refuses one that is not complete.
-Batches hold disjoint users, so all batches together deliver what one of them does.
+A person who is in m batches moves m times as many groups: mean and messages are calibrated for all
+of them together (`discreet.privacy.sensitivity`); others' batches cost her nothing. Four times the
+participations take about four times the mean, hence twice the noise and four times the messages.
 
 **What each party sees.** The analyser: histograms, hence (epsilon, delta). The shuffler: who sent,
 and that there are as many sealed messages as from everybody else. Both together: the episode; there
@@ -123,7 +125,7 @@ class HistogramBatch(BatchMechanism):
     Attributes:
         epsilon: guaranteed.
         delta: guaranteed.
-        moves: groups, in each of which one user moves a unit.
+        moves: groups, in each of which one person moves a unit, of all batches she is in.
         mean: of the noise on one cell that honest users must add together.
         honest: fraction of users whose noise can be relied on.
         least: users of a batch, as its trust model asks.
@@ -146,7 +148,10 @@ class HistogramBatch(BatchMechanism):
         request.check()
         last = request.last_transitions
         moves = Sensitivity.of(
-            request.shape.horizon, request.statistics, last_transitions=last
+            request.shape.horizon,
+            request.statistics,
+            last_transitions=last,
+            participations=trust.participations,
         ).moves
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism
@@ -184,7 +189,7 @@ class HistogramBatch(BatchMechanism):
         if users is None:
             return "poisson", {"mean": self.mean, "ups": self.moves, "downs": self.moves}
         groups = self.groups(users, one_action(self.shape))
-        times = Counter(one.cells for one in groups)
+        times = Counter(one.cells for one in groups for _ in range(self.guarantee.participations))
         kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in groups}
         noise = {one.cells: self.reliable(users) * one.noise for one in groups}
         return "histogram", {"kinds": tuple((noise[d], kinds[d], times[d]) for d in times)}
@@ -254,11 +259,13 @@ class HistogramBatch(BatchMechanism):
         Accountings of the limit have to agree with each other.
         """
         parts = self.trials(users)
-        count, least = sum(part.times for part in parts), min(part.mean for part in parts)
+        count, least = self.moves, min(part.mean for part in parts)
         noise = poisson_pmf(float(least))
         limit = moves_routes(noise, count, count, self.delta, with_library=with_library)
         cross_check(limit)
-        own = Route("trinomials of the batch", batch_epsilon(parts, self.delta), kind="pessimistic")
+        several = [replace(p, times=p.times * self.guarantee.participations) for p in parts]
+        exact = batch_epsilon(several, self.delta)
+        own = Route("trinomials of the batch", exact, kind="pessimistic")
         return [own, *(replace(one, bound=True) for one in limit)]
 
     def release(
@@ -503,5 +510,6 @@ def _guarantee(trust: "Shuffle") -> Guarantee:
         notion="SDP",
         epsilon=float(trust.epsilon),
         delta=float(trust.delta),
-        assumptions=shuffled(trust.honest, "noise"),
+        assumptions=shuffled(trust.honest, "noise", trust.participations),
+        participations=trust.participations,
     )

@@ -14,6 +14,11 @@ have an infinite privacy loss; their (doubly exponentially small) probability is
 the least integer for which the exact composition of the 2kH unit shifts keeps (epsilon, delta), on
 the integer weights that the samplers draw.
 
+*Several reports of one person* compose: m times as many units (`sensitivity`). Reports are made one
+after the other, so a later one may move otherwise than the one before. Unit shifts, and piles of
+two, are the worst at every epsilon; larger piles are so at the calibrated one only, and their
+adaptive composition is bounded by zero-concentrated privacy.
+
 *Stationary counts.* Laplace and Gaussian noise is added to counters summed over steps (Gaussian
 noise at L2 = H·sqrt(2k): units pile up). The composition of bounded noise is computed for unit
 shifts only, so bounded reports stay per step and are summed afterwards, which is post-processing.
@@ -27,14 +32,17 @@ from discreet.errors import CalibrationError
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import (
     gaussian_sigma,
-    laplace_scale,
     need_delta,
 )
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.accounting.piles import uneven_piles_delta, worst_gaussian_delta
-from discreet.privacy.accounting.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.search import (
+    adaptive_gaussian_sigma,
+    discrete_gaussian_sigma,
+)
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.mechanisms import one_shot
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Design
 from discreet.privacy.mechanisms.base import AuditSizes, delivered, guaranteed
 from discreet.privacy.mechanisms.noise import (
@@ -64,8 +72,7 @@ def laplace_noise(
         scale = (6 if right else 3) * sensitivity.horizon / float(trust.epsilon)
         source = "paper 002 (Laplace)" if right else "papers 003 and 004 (local)"
         return Laplace(scale), delivered(trust, source, sensitivity.l1 / scale)
-    noise = Laplace(laplace_scale(sensitivity.l1, trust.epsilon))
-    return noise, guaranteed(trust, trust.epsilon, 0.0)
+    return one_shot.laplace_noise(trust, sensitivity)
 
 
 def gaussian_noise(
@@ -81,6 +88,9 @@ def gaussian_noise(
         else:
             delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=pile)
         return Gaussian(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
+    if sensitivity.participations > 1 and sensitivity.pile > 2:  # no one pile is the worst for all
+        sigma = adaptive_gaussian_sigma(sensitivity.l2**2, epsilon, trust.delta)
+        return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
     sigma = discrete_gaussian_sigma(sensitivity.cells, epsilon, trust.delta, pile=sensitivity.pile)
     return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
 

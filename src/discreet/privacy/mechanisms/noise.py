@@ -220,8 +220,10 @@ class Laplace(NoiseDistribution):
     ) -> "list[Route]":
         """The pure epsilon by its formula and by the exact lattice."""
         from discreet.privacy.accounting.lattice import discrete_laplace_epsilon
-        from discreet.privacy.accounting.routes import Route
+        from discreet.privacy.accounting.routes import Route, laplace_routes
 
+        if delta:  # several participations
+            return laplace_routes(self.scale, sensitivity.units, delta, with_library=with_library)
         return [
             Route("L1 / scale", laplace_epsilon(self.scale, sensitivity.units)),
             Route("exact lattice", discrete_laplace_epsilon(self.scale, sensitivity.units, 0.0)),
@@ -282,6 +284,9 @@ class Gaussian(NoiseDistribution):
         self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
     ) -> Certified:
         sigma = Fraction(self.sigma)
+        if pooled and sensitivity.participations > 1 and sensitivity.pile > 2:
+            squares = sensitivity.units * sensitivity.pile * copies
+            return "adaptive-gaussian", {"sigma": sigma, "squares": squares}
         if pooled and sensitivity.pile > 1:
             piles = {"total": sensitivity.units, "largest": sensitivity.pile, "copies": copies}
             return "piled-gaussian", {"sigma": sigma, **piles}
@@ -517,6 +522,10 @@ class CumulativeNoise(ABC):
         grid = self.on_grid()
         return None if grid is None else float((l2 * grid.ratio) ** 2 / 2)
 
+    def l2(self, sensitivity: Sensitivity) -> float:
+        """How far one person moves the counters of a release, in which participations meet."""
+        return sensitivity.l2 * math.sqrt(sensitivity.participations)
+
     def on_grid(self) -> "GridDraws | None":
         """How its draws lie on a grid; None for integers."""
         return None
@@ -691,6 +700,10 @@ class IndependentNoise(CumulativeNoise):
 
     def concentrated(self, l2: float) -> float | None:
         return self.distribution.concentrated(l2, self.copies)
+
+    def l2(self, sensitivity: Sensitivity) -> float:
+        """Every report has noise of its own."""
+        return sensitivity.l2
 
     def scaled(self, factor: float, *, pile: int = 1) -> "IndependentNoise":
         return replace(self, distribution=self.distribution.scaled(factor))

@@ -19,16 +19,19 @@ and Balle and Wang (2018, Theorem 8) give its delta(epsilon) exactly. The noise 
 is only the starting point: `accounting.discrete_gaussian_sigma` composes these shifts of the
 discrete distribution exactly and raises sigma until delta(epsilon) <= delta holds for it.
 
-A user belongs to one batch, so all batches together deliver what one of them does (parallel
-composition); counters of actions that the batch's public policy cannot play are zero on every
-neighbour and need no noise. By the billboard lemma (Hsu et al. 2014) policies computed from the
-release, and each user's own state, are jointly differentially private.
+Batches without a person cost her nothing (parallel composition). Who is in m of them moves m times
+as many units (`sensitivity`): sigma grows by about sqrt(m), the scale of a pure epsilon by m. With
+a delta the m·L1 moves under Laplace noise compose exactly, each a randomised response of epsilon
+1/b (`accounting.response_epsilon`), which is less noise from a few participations on.
+
+Counters of actions that the batch's public policy cannot play are zero on every neighbour and need
+no noise. By the billboard lemma (Hsu et al. 2014) policies computed from the release, and each
+user's own state, are jointly differentially private.
 """
 
 from typing import TYPE_CHECKING
 
-from discreet.privacy.accounting.closed_forms import laplace_scale
-from discreet.privacy.accounting.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.search import discrete_gaussian_sigma, discrete_laplace_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedOnce
 from discreet.privacy.mechanisms.base import AuditSizes, guaranteed
@@ -48,9 +51,10 @@ def gaussian_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Gau
 
 
 def laplace_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Laplace, Guarantee]:
-    """Scale L1/epsilon; a requested delta is not used."""
-    scale = laplace_scale(sensitivity.l1, trust.epsilon)
-    return Laplace(scale), guaranteed(trust, trust.epsilon, 0.0)
+    """Scale L1/epsilon; a requested delta is used by several participations alone."""
+    delta = float(trust.delta) if sensitivity.participations > 1 else 0.0
+    scale = discrete_laplace_scale(sensitivity.l1, float(trust.epsilon), delta)
+    return Laplace(scale), guaranteed(trust, trust.epsilon, delta)
 
 
 gaussian = AddedOnce(gaussian_noise, audit=_SIZES)

@@ -39,17 +39,17 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._devices import OneStepEncoder
 from discreet.privacy.mechanisms.additive import check_reports
-from discreet.privacy.mechanisms.base import Certified, Draw, batch_release, guaranteed
+from discreet.privacy.mechanisms.base import Certified, Draw, batch_release
 from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.mechanisms.randomized_response import (
     LISTED,
     ResponseBatch,
     ResponseMechanism,
     ResponseRelease,
+    exact_flip,
 )
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
@@ -67,7 +67,7 @@ def false_bit(
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
     Sensitivity.of(shape.horizon, statistics)  # refuses unknown statistics
-    return flip_probability(trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)
+    return exact_flip(trust, trust.participations)
 
 
 def category_count(shape: Shape) -> int:
@@ -108,9 +108,14 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
     return {name: one * categories_per_counter(shape, name) for name in statistics}
 
 
-def one_report(flip: float) -> Certified:
-    """What a certificate bounds of one true bit among false ones."""
-    return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(flip)}
+def one_category(mechanism: ResponseBatch | ResponseMechanism) -> Certified:
+    """What a certificate bounds of one true bit among false ones, in every report of a person."""
+    reports = mechanism.guarantee.participations
+    return "one-step", {
+        "keep": Fraction(KEEP),
+        "flip": Fraction(mechanism.flip),
+        "reports": reports,
+    }
 
 
 class OneStepBatch(ResponseBatch):
@@ -134,7 +139,7 @@ class OneStepBatch(ResponseBatch):
         return 2.0 * self.shape.horizon - 1
 
     def certified(self, users: int | None = None) -> Certified:
-        return one_report(self.flip)
+        return one_category(self)
 
     @property
     def takes_counts(self) -> bool:
@@ -326,7 +331,7 @@ class OneStepContinual(ResponseMechanism):
         return self._tail().sum_bounds(self.times(users), failure)
 
     def certified(self, users: int | None = None) -> Certified:
-        return one_report(self.flip)
+        return one_category(self)
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
         return OneStepEncoder.of(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))

@@ -40,6 +40,7 @@ from discreet.errors import CalibrationError, InvalidInputError, UnsupportedErro
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting import closed_forms
+from discreet.privacy.accounting.search import response_epsilon
 from discreet.privacy.guarantee import Guarantee, rounded_up
 from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms.additive import check_reports, pool_steps, support_cells
@@ -262,8 +263,19 @@ def flip_probability(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[f
     """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
     if trust.printed:
         return _printed_flip(trust, sensitivity)
-    q = closed_forms.flip_probability(trust.epsilon, sensitivity.units)
-    return q, guaranteed(trust, trust.epsilon, 0.0)
+    return exact_flip(trust, sensitivity.units)
+
+
+def exact_flip(trust: "PrivateTrust", responses: int) -> tuple[float, Guarantee]:
+    """The flip of each of so many responses of one person, and what they deliver together.
+
+    Of one report a pure epsilon; several reports use a delta, if there is one.
+    """
+    if trust.participations == 1 or trust.delta == 0:
+        q = closed_forms.flip_probability(trust.epsilon, responses)
+        return q, guaranteed(trust, trust.epsilon, 0.0)
+    each = response_epsilon(responses, float(trust.epsilon), float(trust.delta))
+    return closed_forms.flip_probability(each), guaranteed(trust, trust.epsilon, trust.delta)
 
 
 def _printed_flip(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[float, Guarantee]:
@@ -286,13 +298,15 @@ def flip_of_bits(
     trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
 ) -> tuple[float, Guarantee]:
     """The flip of an episode's bits: per step, also where counters are pooled over steps."""
-    return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, stationary=False))
+    m = trust.participations
+    return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, participations=m))
 
 
 def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseContinual") -> Certified:
     if not mechanism.last_transitions:
         raise UnsupportedError("Reports without the last transition have no certificates.")
-    sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, stationary=False)
+    m = mechanism.guarantee.participations
+    sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, participations=m)
     return "randomized-response", {"flip": Fraction(mechanism.flip), "units": sensitivity.units}
 
 

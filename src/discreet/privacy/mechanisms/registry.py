@@ -39,7 +39,7 @@ class MechanismSpec:
         pure: it delivers delta = 0, whatever delta is asked for.
         papers: that print constants for it; ``calibration="paper"`` means the first one's.
         auto: compared under ``mechanism="auto"``, with the delta asked for or at delta = 0.
-        participations: in how many releases one user may take part.
+        returning: its calibrator counts several participations of one person.
         randomises: data themselves, instead of adding noise to counters.
         on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
         storable: its memory may be written to a disk (continual).
@@ -58,7 +58,7 @@ class MechanismSpec:
     pure: bool = False
     papers: tuple[str, ...] = ()
     auto: Literal["", "approximate", "pure"] = ""
-    participations: int = 1
+    returning: bool = False
     randomises: bool = False
     on_devices: bool = False
     storable: bool = False
@@ -107,6 +107,15 @@ class MechanismSpec:
         except InvalidInputError:
             return "(not available)"
 
+    def check_returning(self, participations: int) -> None:
+        """Refuse people who return where nothing is known of them."""
+        if participations > 1 and not self.returning:
+            raise UnsupportedError(
+                f"The mechanism {self.name!r} is calibrated for one participation per person, got "
+                f"participations={participations}; use another one of `discreet list mechanisms`, "
+                f"or register it with returning=True if its calibrator counts them."
+            )
+
     def check_printed(self, trust: "TrustModel") -> None:
         """Refuse the printed constants of a paper that prints none for this mechanism."""
         if trust.printed and not self.papers:
@@ -121,7 +130,7 @@ class MechanismSpec:
 
 
 def _of(trust: str, schedule: Schedule, name: str, calibrator: str, **known: Any) -> MechanismSpec:
-    return MechanismSpec(trust, schedule, name, calibrator, **known)
+    return MechanismSpec(trust, schedule, name, calibrator, **{"returning": True} | known)
 
 
 _LOCAL: dict[str, Any] = {"pure": True, "randomises": True, "on_devices": True}
@@ -207,7 +216,7 @@ _MECHANISMS: list[MechanismSpec] = [
         usual=("transitions", "rewards"),
         usual_last=False,
     ),
-    _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000")),
+    _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000"), returning=False),
 ]
 """The first of a trust model and schedule is its default."""
 

@@ -40,7 +40,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms.additive import check_reports
 from discreet.privacy.mechanisms.base import Certified, Draw, Request, batch_release
-from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_report
+from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_category
 from discreet.privacy.mechanisms.randomized_response import LISTED, ResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
@@ -72,7 +72,7 @@ class SplitBatch(ResponseBatch):
         return False
 
     def certified(self, users: int | None = None) -> Certified:
-        return one_report(self.flip)
+        return one_category(self)
 
     @property
     def parts(self) -> dict[str, Part]:

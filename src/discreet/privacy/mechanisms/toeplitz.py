@@ -47,6 +47,29 @@ and replacing a mechanism by one within total variation tau costs (1 + e^epsilon
 which is set aside. (Beyond epsilon = 25 that cost is too large, and sigma comes from
 zero-concentrated privacy, which discrete noise satisfies as it is.)
 
+**People who return** up to m times, b episodes or more after the time before, at i_1 < ... < i_m
+(public, and the same on both sides), moving by v_1, ..., v_m of length |v| at most. The means of y
+differ by the sum of d_i·v_p times column i_p of C, of squared length sum over p, q of
+G(i_p, i_q)·<v_p, v_q> with G the inner products of columns of C·D. No entry of C is negative, so
+neither is G, and this is at most |v|²·(sum of G(i_p, i_q)), whatever the v are. On the diagonal G
+is at most one. For l = j - i > 0 and n = K - 1 - j
+
+    G(i, j) = d_i·d_j·sum over s <= n of c_s·c_(s+l) <= d_i·d_j·P_l(n),
+    P_l(n) = sum over s <= n of e_s·e_(s+l),   e_s = max over t >= s of c_t,
+
+where e is c, but for the rounding of its last digits, and never rises. So P_l(n) falls with l for
+every n; and d_i falls when i does: G(j - l', j) <= R_l = max over n of P_l(n)·d_(j-l)·d_j for all
+l' >= l. Two participations p < q lie (q - p)·b apart or more, so the squared length is at most
+
+    |v|²·(m + 2·sum over k = 1 .. m-1 of (m - k)·R_kb)   (`Factors.returning`).
+
+It is m for people who never meet their own noise, and m² if they return at once. The sum of squares
+is bounded whatever v_p depends on. Given the past, the loss of y_t is normal of mean a²/2 and
+variance a², a the length of its move in sigmas: the path of a Brownian motion with drift, read off
+at times that add up to at most the bound; letting it run on to the bound only adds to the view. So
+adaptive moves lose no more than fixed ones, and only the m·units·K shifted coordinates pay for the
+grid. Blocks: the same for C', and the larger of both is taken.
+
 *Total variation.* With p discrete and q rounded Gaussian, up to the normaliser (off by less than
 3·exp(-2·pi²·s²)), q(n)/p(n) is the mean of exp(-u²/2s²)·cosh(n·u/s²) over |u| <= 1/2, hence between
 1 - 1/(8s²)/3 and exp(n²/(8s⁴)). A discrete Gaussian is sub-Gaussian, so E exp(n²/8s⁴) is at most
@@ -264,6 +287,14 @@ class Factors:
         """The release with the most noise."""
         return _worst(self)[1]
 
+    def returning(self, participations: int, separation: int) -> float:
+        """The largest squared norm of a sum of so many columns, each so far from the next.
+
+        >>> round(factors(1000).returning(2, 100), 3), factors(1000).returning(1, 1)
+        (2.712, 1.0)
+        """
+        return _returning(self, participations, separation)
+
     def column_square(self) -> Fraction:
         """The largest squared norm of a column of C·D: exact, and at most one."""
         prefix = np.cumsum(self.encoder() ** 2)[::-1].tolist()
@@ -300,6 +331,25 @@ def _variances_from(factors: Factors, piece: int, state: FloatArray) -> FloatArr
     out = np.empty(len(gains))
     decoded_variances(factors.rates, factors.decays, gains, state, out)
     return out
+
+
+@lru_cache(maxsize=64)
+def _returning(factors: Factors, participations: int, separation: int) -> float:
+    m = min(participations, -(-factors.episodes // separation))
+    total = float(m)
+    if m > 1:
+        columns = np.ldexp(factors.columns.astype(np.float64), -factors.grid.column)
+        fine = np.empty(factors.episodes, np.int64)
+        factors._encode(Grid(_UNROUNDED, 0), np.zeros_like(factors.weights), fine)
+        both = (factors.encoder(), factors.grid.encoder), (fine, _UNROUNDED)
+        series = [np.ldexp(c.astype(np.float64), -bits) for c, bits in both]
+        falling = [np.maximum.accumulate(c[::-1])[::-1] for c in series]
+        for k in range(1, m):
+            lag = k * separation
+            products = (np.cumsum(e[: e.size - lag] * e[lag:]) for e in falling)
+            worst = max(float(np.max(p * (columns[:-lag] * columns[lag:])[::-1])) for p in products)
+            total += 2 * (m - k) * min(1.0, worst / _ROUNDED_DOWN)
+    return total
 
 
 @lru_cache(maxsize=8)
@@ -389,6 +439,8 @@ class ToeplitzNoise(CumulativeNoise):
         longest, norm = 0, sum(c * c for c in encoder)
         for d, last in zip(columns, reversed(encoder), strict=True):
             longest, norm = max(longest, d * d * norm), norm - last * last
+        if sensitivity.participations > 1:  # of a sum of columns; each has norm one at most
+            longest = math.ceil(self._returning(sensitivity) * 4**self.grid.bits)
         digest = hashlib.sha256()
         for value in chain(encoder, columns):
             digest.update(b"%d\n" % value)
@@ -397,9 +449,15 @@ class ToeplitzNoise(CumulativeNoise):
             "length": self.episodes,
             "squared_norm": longest,
             "coefficients": digest.hexdigest(),
-            "squares": sensitivity.units * sensitivity.pile,
+            "squares": sensitivity.squares,
             "cells": sensitivity.units,
         }
+
+    def _returning(self, sensitivity: Sensitivity) -> float:
+        return self.factors.returning(sensitivity.participations, sensitivity.separation)
+
+    def l2(self, sensitivity: Sensitivity) -> float:
+        return math.sqrt(sensitivity.squares * self._returning(sensitivity))
 
     def bound(self, episode: int, failure: float) -> float:
         """Sub-Gaussian with exactly this variance, and rounded."""
@@ -509,14 +567,18 @@ def square_root(
 ) -> tuple[CumulativeNoise, Guarantee]:
     """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
-    sigma = gaussian_sigma(sensitivity.l2, epsilon, delta)
-    grid = Grid.of(sigma, episodes, sensitivity.pile)
+    m = sensitivity.participations
+    most = gaussian_sigma(math.sqrt(sensitivity.squares) * m, epsilon, delta)
+    grid = Grid.of(most, episodes, sensitivity.pile)
+    worst = factors(episodes, grid).returning(m, sensitivity.separation)
+    l2 = math.sqrt(sensitivity.squares * worst)
+    sigma = gaussian_sigma(l2, epsilon, delta)
     # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
     steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
     lost = grid_delta(steps, sensitivity.units * episodes, epsilon)
-    sigma = grid_sigma(sensitivity.l2, epsilon, delta, lost=lost, most=delta / 100)
+    sigma = grid_sigma(l2, epsilon, delta, lost=lost, most=delta / 100)
     noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
-    return noise, guaranteed(trust, trust.epsilon, trust.delta)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta, apart=sensitivity.apart)
 
 
 toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))

@@ -19,6 +19,21 @@ response: the stream may be adaptive. So
 
 Policies computed from the releases are JDP by the billboard lemma (Hsu et al. 2014).
 
+**People who return** up to m times, b users or more after the time before. A node of level j has
+2^j leaves in a row, so a person is in it at most q_j = min(m, ceil(2^j/b)) times, and in the nodes
+of a level m times in all. L1 is m·L·l1, however they lie. If she is k_1, k_2, ... times in the
+nodes of a level, these move by at most k·l2 each (triangle inequality), and the sum of k² is
+largest if nodes are filled one by one: r_j = floor(m/q_j)·q_j² + (m mod q_j)². So the squares of
+all moves add up to l2²·(r_0 + ... + r_(L-1)) (`returning_squares`): between m·L and m²·L times l2².
+Her second episode, and hence by how much a node moves, may depend on what was released after the
+first one. Given the past each node is fresh noise around values that differ by at most the above,
+so likelihood ratios of Laplace nodes multiply as before; of Gaussian ones the sum of squares is
+bounded whatever happens, and zero-concentrated privacy adds up under such a bound
+(`accounting.adaptive_gaussian_sigma`). Averaged and padded trees with Gaussian nodes: each
+participation moves what is revealed by its own v, so all of them by at most m·|v|, whatever b; on
+their fine grids noise is continuous up to the cost of the grid, and of continuous Gaussian noise
+adaptive moves lose no more than fixed ones of the largest length (see `toeplitz`).
+
 **Honaker** (2015): every node's value is also the sum of its children, so the two are averaged with
 inverse-variance weights, bottom up (a release knows only what is below its nodes). The estimate of
 a node at level j has variance 2^j/(2^(j+1)-1) of its own noise.
@@ -146,6 +161,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -156,7 +172,10 @@ from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.privacy.accounting.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
-from discreet.privacy.accounting.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.search import (
+    adaptive_gaussian_sigma,
+    discrete_gaussian_sigma,
+)
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedContinually
 from discreet.privacy.mechanisms.base import (
@@ -193,6 +212,17 @@ def tree_levels(episodes: int) -> int:
     """
     _validate.count(episodes=episodes)
     return max(1, (episodes - 1).bit_length())
+
+
+def returning_squares(episodes: int, sensitivity: Sensitivity) -> int:
+    """r_0 + ... + r_(L-1): what returning costs in the nodes of all levels.
+
+    >>> [returning_squares(8, Sensitivity(2, 1, 1, 2, apart)) for apart in (1, 4)]
+    [10, 6]
+    """
+    m, b = sensitivity.participations, sensitivity.separation
+    most = [min(m, -(-(1 << level) // b)) for level in range(tree_levels(episodes))]
+    return sum(m // q * q**2 + (m % q) ** 2 for q in most)
 
 
 def prefix_levels(episode: int, levels: int) -> list[int]:
@@ -281,7 +311,15 @@ class TreeNoise(CumulativeNoise):
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
         """Every release is a function of the noisy nodes."""
+        if sensitivity.participations > 1 and isinstance(self.distribution, Gaussian):
+            squares = sensitivity.squares * returning_squares(self.episodes, sensitivity)
+            sigma = Fraction(self.distribution.sigma)
+            return "adaptive-gaussian", {"sigma": sigma, "squares": squares}
         return self.distribution.certified(sensitivity, self.levels, pooled=True)
+
+    def l2(self, sensitivity: Sensitivity) -> float:
+        squares = sensitivity.squares * returning_squares(self.episodes, sensitivity)
+        return math.sqrt(squares / self.levels)
 
     def concentrated(self, l2: float) -> float | None:
         """One user moves a node of every level."""
@@ -563,6 +601,9 @@ class GridTreeNoise(TreeNoise):
     def concentrated(self, l2: float) -> float | None:
         return CumulativeNoise.concentrated(self, l2)
 
+    def l2(self, sensitivity: Sensitivity) -> float:
+        return CumulativeNoise.l2(self, sensitivity)
+
 
 def _to_units(values: IntArray, bits: int) -> FloatArray:
     """floor(x·2^-bits + 1/2), exactly: the shift of integers rounds down."""
@@ -755,16 +796,20 @@ def laplace_nodes(
         guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
     else:
         scale = laplace_scale(moved, trust.epsilon)
-        guarantee = guaranteed(trust, trust.epsilon, 0.0)
+        guarantee = guaranteed(trust, trust.epsilon, 0.0, apart=sensitivity.apart)
     return kind(episodes=episodes, distribution=Laplace(scale)), guarantee
 
 
 def gaussian_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
     """Gaussian nodes at sqrt(L)·l2."""
-    moved = sensitivity.cells * tree_levels(episodes)
-    sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=sensitivity.pile)
+    if sensitivity.participations == 1:
+        moved = sensitivity.cells * tree_levels(episodes)
+        sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=sensitivity.pile)
+    else:
+        squares = sensitivity.squares * returning_squares(episodes, sensitivity)
+        sigma = adaptive_gaussian_sigma(squares, trust.epsilon, trust.delta)
     noise = TreeNoise(episodes=episodes, distribution=Gaussian(sigma))
-    return noise, guaranteed(trust, trust.epsilon, trust.delta)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta, apart=sensitivity.apart)
 
 
 def _mixed_nodes(
@@ -774,15 +819,16 @@ def _mixed_nodes(
     epsilon, delta = float(trust.epsilon), float(trust.delta)
     if delta == 0 or trust.printed:
         return laplace_nodes(trust, sensitivity, episodes, kind)
+    l2 = sensitivity.l2 * math.sqrt(sensitivity.participations)
     for bits in _GRIDS:
         unit, spread, draws = kind.revealed(episodes, bits)
-        sigma = gaussian_sigma(sensitivity.l2 * unit, epsilon, delta)
+        sigma = gaussian_sigma(l2 * unit, epsilon, delta)
         lost = grid_delta(math.ldexp(sigma * spread, bits), sensitivity.units * draws, epsilon)
         if lost <= delta / 1000:
             break
-    sigma = grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
+    sigma = grid_sigma(l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
     noise = kind(episodes=episodes, distribution=Gaussian(sigma), bits=bits)
-    return noise, guaranteed(trust, epsilon, delta)
+    return noise, guaranteed(trust, epsilon, delta, apart=sensitivity.apart)
 
 
 def averaged_nodes(trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int) -> _Design:
