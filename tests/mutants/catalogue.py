@@ -52,8 +52,8 @@ _ONE_SHOT = (
     Mutant(
         "laplace-add-remove",
         "sensitivity of add/remove instead of replace-one",
-        "    scale = laplace_scale(sensitivity.l1, trust.epsilon)",
-        "    scale = laplace_scale(sensitivity.l1 // 2, trust.epsilon)",
+        "discrete_laplace_scale(sensitivity.l1, float",
+        "discrete_laplace_scale(sensitivity.l1 // 2, float",
         ("test_golden_laplace",),
     ),
     Mutant(
@@ -73,8 +73,8 @@ _ONE_SHOT = (
     Mutant(
         "pooled-without-piles",
         "units that pile up in one pooled counter are composed as if they were spread",
-        "pile=horizon if stationary else 1, horizon=horizon)",
-        "pile=1, horizon=horizon)",
+        "pile = horizon if stationary else 1\n        return",
+        "pile = 1\n        return",
         ("test_no_pair_of_episodes_moves_further_and_one_moves_as_far",),
     ),
     Mutant(
@@ -134,8 +134,8 @@ _CENTRED = (
     Mutant(
         "cells-last-transitions-for-nothing",
         "the transitions of the last step are released and not counted in the sensitivity",
-        "sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=last)",
-        "sensitivity = Sensitivity.of(shape.horizon, statistics, last_transitions=False)",
+        "last_transitions=last,\n            participations=_participations(trust),",
+        "last_transitions=False,\n            participations=_participations(trust),",
         (
             "test_golden_noise_is_the_same_on_every_cell",
             "test_the_audit_finds_the_guarantee_attained",
@@ -255,8 +255,8 @@ _STREAMS = (
     Mutant(
         "tree-grid-for-nothing",
         "discrete instead of rounded Gaussian noise in a tree costs nothing of delta",
-        "grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)",
-        "grid_sigma(sensitivity.l2 * unit, epsilon, delta, lost=0.0, most=delta / 1000)",
+        "grid_sigma(l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)",
+        "grid_sigma(l2 * unit, epsilon, delta, lost=0.0, most=delta / 1000)",
         ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
     ),
     Mutant(
@@ -332,8 +332,8 @@ _STREAMS = (
     Mutant(
         "toeplitz-free-grid",
         "the cost of the grid is not set aside",
-        "grid_sigma(sensitivity.l2, epsilon, delta, lost=lost, most=delta / 100)",
-        "grid_sigma(sensitivity.l2, epsilon, delta, lost=0.0, most=delta / 100)",
+        "grid_sigma(l2, epsilon, delta, lost=lost, most=delta / 100)",
+        "grid_sigma(l2, epsilon, delta, lost=0.0, most=delta / 100)",
         ("test_the_cost_of_the_grid_is_set_aside",),
     ),
     Mutant(
@@ -448,8 +448,8 @@ _LOCAL = (
     Mutant(
         "split-whole-epsilon-twice",
         "the bits of a split report are calibrated as if only one of them differed",
-        "return flip_probability(trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)",
-        "return flip_probability(2 * trust.epsilon), guaranteed(trust, trust.epsilon, 0.0)",
+        "q = closed_forms.flip_probability(trust.epsilon, responses)",
+        "q = closed_forms.flip_probability(2 * trust.epsilon, responses)",
         ("test_the_false_bit_delivers_epsilon_and_is_rounded_up",),
     ),
     Mutant(
@@ -1571,6 +1571,82 @@ _FIT = (
     ),
 )
 
+_RETURNING = (
+    Mutant(
+        "returning-batches-free",
+        "people who return are calibrated for as if they took part once",
+        "return cls(2 * moves * participations, pile",
+        "return cls(2 * moves, pile",
+        (
+            "test_four_participations_cost_twice_the_noise",
+            "test_added_noise_covers_two_batches_of_which_the_second_is_chosen",
+        ),
+    ),
+    Mutant(
+        "returning-histogram-free",
+        "the shuffled histogram ignores participations, all others count them",
+        "last_transitions=last,\n            participations=trust.participations,",
+        "last_transitions=last,",
+        ("test_shuffled_histograms_cover_two_batches_of_which_the_second_is_chosen",),
+    ),
+    Mutant(
+        "returning-curator-free",
+        "the curator's noise on a batch ignores participations",
+        "last_transitions=last,\n            participations=_participations(trust),",
+        "last_transitions=last,",
+        ("test_added_noise_covers_two_batches_of_which_the_second_is_chosen",),
+    ),
+    Mutant(
+        "returning-reports-free",
+        "one-step and split reports have the whole epsilon every time",
+        "return exact_flip(trust, trust.participations)",
+        "return exact_flip(trust, 1)",
+        ("test_reports_cover_two_of_which_the_second_is_chosen",),
+    ),
+    Mutant(
+        "returning-bits-free",
+        "flipped bits are counted for one report",
+        "return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, participations=m))",
+        "return flip_probability(trust, Sensitivity.of(shape.horizon, statistics))",
+        ("test_reports_cover_two_of_which_the_second_is_chosen",),
+    ),
+    Mutant(
+        "laplace-by-the-root",
+        "Laplace noise for several participations grows like the root of their number",
+        "discrete_laplace_scale(sensitivity.l1, float",
+        "discrete_laplace_scale(round(sensitivity.l1 / sensitivity.participations**0.5), float",
+        ("test_laplace_takes_the_whole_factor_unless_a_delta_composes",),
+    ),
+    Mutant(
+        "returning-columns-apart",
+        "columns of a square root are added as if they were orthogonal",
+        "total += 2 * (m - k) * min(1.0, worst / _ROUNDED_DOWN)",
+        "total += 0.0",
+        ("test_no_sum_of_columns_is_longer_than_said",),
+    ),
+    Mutant(
+        "returning-nodes-apart",
+        "a person is in a node of a tree once at most",
+        "most = [min(m, -(-(1 << level) // b)) for level",
+        "most = [min(1, -(-(1 << level) // b)) for level",
+        ("test_no_nodes_of_a_tree_hold_one_person_more_often_than_said",),
+    ),
+    Mutant(
+        "returning-responses-linear",
+        "the delta of composed responses is not looked at",
+        "<= delta * (1 - 1e-9)\n",
+        "<= delta * 100\n",
+        ("test_responses_compose_exactly",),
+    ),
+    Mutant(
+        "returning-to-a-stranger",
+        "a mechanism of somebody's own is trusted with participations it does not count",
+        "if participations > 1 and not self.returning:",
+        "if participations > 99 and not self.returning:",
+        ("test_a_mechanism_of_ones_own_says_that_it_counts_participations",),
+    ),
+)
+
 _PEOPLE = (
     Mutant(
         "ignorables-kept",
@@ -1712,8 +1788,8 @@ _CLASSES = (
     Mutant(
         "histogram-one-group-free",
         "the last step's transitions are released and not paid for",
-        "request.shape.horizon, request.statistics, last_transitions=last",
-        "request.shape.horizon, request.statistics, last_transitions=False",
+        "last_transitions=last,\n            participations=trust.participations,",
+        "last_transitions=False,\n            participations=trust.participations,",
         ("test_groups_count_what_a_user_can_move",),
     ),
     Mutant(
@@ -1859,9 +1935,9 @@ _CLASSES = (
     Mutant(
         "certificate-of-any-participations",
         "a certificate of one episode may say that people take part in four",
-        '"participations": (_whole(1, 1),',
-        '"participations": (_whole(1, 9),',
-        ("test_what_cannot_be_is_refused", "test_malformed_content_is_refused"),
+        'm, apart = release["participations"], release.get("separation", 1)',
+        "m, apart = 1, 1",
+        ("test_participations_are_in_the_verified_part",),
     ),
     Mutant(
         "certificate-of-other-users",
@@ -2600,6 +2676,7 @@ MUTANTS = (
     *_STUDY,
     *_FIT,
     *_RHO,
+    *_RETURNING,
     *_PEOPLE,
     *_LAB,
     *_SERVICE,

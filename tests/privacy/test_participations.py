@@ -14,8 +14,8 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.accounting.lattice import discrete_laplace_delta
 from discreet.privacy.accounting.search import response_epsilon
-from discreet.privacy.auditing.neighbours import Episode
-from discreet.privacy.auditing.probes import ScriptedSampler, outcomes
+from discreet.auditing.neighbours import Episode
+from discreet.auditing.probes import ScriptedSampler, outcomes
 from discreet.privacy.certificates.document import CertificateError, certify, verify
 from discreet.privacy.costs import calibrate, usual_batch
 from discreet.privacy.mechanisms.noise import Bounded, Gaussian
