@@ -13,18 +13,21 @@ from unittest import mock
 import numpy as np
 
 import discreet
+from discreet._spelling import digest_of, person
 from discreet.errors import StudyError
 from discreet.learners import registry
 from discreet.learners.base import Batch, BatchLearner
 from discreet.learners.registry import LearnerSpec
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.trajectories import Trajectories
-from helpers.studies import advance, begin
+from discreet.study.participants import split
+from helpers.studies import advance, begin, episodes_of, names, sql
 
 KINDS = {
     "central": {"trust": discreet.Central(1, 1e-6)},
     "local": {"trust": discreet.Local(1)},
     "shuffle": {"trust": discreet.Shuffle(2, 1e-6)},
+    "returning": {"trust": discreet.Central(1, 1e-6, participations=3)},
     "continual": {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"},
     "local continual": {"trust": discreet.Local(1), "learner": "dp-ucbvi"},
 }
@@ -44,12 +47,12 @@ def step(study):
     advance(study, study.batches, users=min(_MOST, study.batch_size))
 
 
-def killed_while_telling(path, seconds):
+def killed_while_telling(path, seconds, one=step):
     """Tell in a process of its own, kill it after so long; how many batches it said it counted."""
     reading, writing = os.pipe()
     child = _fork()
     if not child:
-        _tell_for_ever(path, writing)
+        _tell_for_ever(path, writing, one)
     os.close(writing)
     os.read(reading, 1)  # it has resumed
     time.sleep(seconds)
@@ -66,13 +69,13 @@ def _fork():
         return os.fork()
 
 
-def _tell_for_ever(path, writing):
+def _tell_for_ever(path, writing, one):
     """Never returns."""
     try:
         study = discreet.resume(path)
         os.write(writing, b"r")
         while not study.finished:
-            step(study)
+            one(study)
             os.write(writing, b"t")
         time.sleep(60)
     finally:
@@ -103,6 +106,42 @@ def check_kills(folder, kind, kills, seed=0):
     assert str(whole.value) == str(study.value)
     (folder / "whole.db").unlink()
     return {"kind": kind, "kills": kills, "batches": counted, "inside a change": met}
+
+
+ALWAYS = ("mallory", " mallory\u200b")
+"""A person who wants to be counted in every batch, by another spelling if need be."""
+
+
+def step_with_somebody_who_returns(study):
+    """One more batch: with her if she is let in, and without her if not."""
+    for spelling in ALWAYS:
+        users = min(_MOST, study.batch_size)
+        data, people = episodes_of(study, study.batches, users), names(study, users)
+        with contextlib.suppress(StudyError):
+            return study.tell(data, users=[spelling, *people[1:]])
+    return step(study)
+
+
+def check_returning(folder, kills, seed=0):
+    """Whatever is killed when: a person is in as many batches as is guaranteed for, and no more."""
+    path, draw, trust = folder / "returning.db", random.Random(seed), KINDS["returning"]["trust"]
+    pace = _pace(folder, "returning")
+    fresh, most = 0, 0
+    for _ in range(kills):
+        if not path.exists():
+            start(path, "returning")
+            fresh += 1
+        killed_while_telling(path, draw.uniform(0.0, 4 * pace), step_with_somebody_who_returns)
+        study = discreet.resume(path)
+        study.verify()
+        digest = digest_of(person(ALWAYS[0]), study._key)
+        counted = [split(part).count(digest) for (part,) in sql(path, "SELECT digests FROM users")]
+        assert max(counted, default=0) <= 1  # in a batch once
+        assert sum(counted) <= trust.participations
+        most = max(most, sum(counted))
+        if study.finished or study.batches > 3 * trust.participations:
+            path.unlink()  # another study: the first batches are what she is after
+    return {"returning": trust.participations, "kills": kills, "studies": fresh, "most": most}
 
 
 def _pace(folder, kind):

@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import discreet
-from helpers.soaking import KINDS, check_close, check_kills, crowd, race, steady
+from helpers.soaking import KINDS, check_close, check_kills, check_returning, crowd, race, steady
 from helpers.strain import strain
 
 _RATIO = 1.5
@@ -32,6 +32,9 @@ def kills(folder: pathlib.Path, number: int) -> None:
         print(check_kills(place, kind, -(-number // len(KINDS))), flush=True)
         (place / "killed.db").unlink()
         print(check_close(place, kind), flush=True)
+    place = folder / "attack"
+    place.mkdir()
+    print(check_returning(place, number), flush=True)
 
 
 def races(folder: pathlib.Path, seconds: float) -> None:

@@ -7,15 +7,20 @@ import sys
 import pytest
 
 import discreet
-from helpers.soaking import KINDS, check_close, check_kills, crowd, race, steady
+from helpers.soaking import KINDS, check_close, check_kills, check_returning, crowd, race, steady
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_any_moment_every_batch_counts_once(tmp_path, kind):
-    """Two kills each, ten together."""
+    """Two kills each, twelve together."""
     assert check_kills(tmp_path, kind, kills=2)["kills"] == 2
+
+
+def test_nobody_is_counted_more_often_than_is_guaranteed_for_whatever_is_killed(tmp_path):
+    found = check_returning(tmp_path, kills=4)
+    assert found["most"] <= 3
 
 
 @pytest.mark.parametrize("kind", ["central", "local continual"])

@@ -533,7 +533,10 @@ def _strays(place: Trial) -> Iterator[str]:
 
 def _users(place: Trial) -> Iterator[str]:
     """Users are remembered for ever: after other batches and after a restart."""
+    yield from _returning(place)
     study, seen = place.fresh(), list[str]()
+    if study.guarantee.participations > 1:
+        return
     for batch in range(3):
         if study.finished:
             break
@@ -545,10 +548,29 @@ def _users(place: Trial) -> Iterator[str]:
             yield f"A user of {age} batches before the last can take part again."
 
 
+def _returning(place: Trial) -> Iterator[str]:
+    """A person takes part as often as is guaranteed for: no less, and no more."""
+    study = place.fresh()
+    most = study.guarantee.participations
+    for batch in range(most if most > 1 else 0):
+        if study.finished:
+            return
+        if not _accepted(place.twin(study), _MARKER):
+            yield f"A user is refused after {batch} of {most} participations."
+            return
+        tell(study, episodes(study, batch), names(study, _MARKER))
+        study = type(study).resume(study.path)
+    if most > 1 and not study.finished and _accepted(place.twin(study), _MARKER):
+        yield f"A user can take part more than {most} times."
+
+
 def _names(place: Trial) -> Iterator[str]:
     """One person has one name, and every name is one."""
     study = place.fresh()
-    tell(study, episodes(study, 1), names(study, _MARKER))
+    for batch in range(study.guarantee.participations):
+        if study.finished:
+            return
+        tell(study, episodes(study, 1 + batch), names(study, _MARKER))
     yield from _named_on_disk(study)
     if study.finished:
         return

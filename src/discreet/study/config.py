@@ -97,6 +97,11 @@ def make_config(
     if seed is not None:
         _validate.count(0, seed=seed)
     trust_models.check_trust_model(trust)
+    if getattr(trust, "separation", 1) > 1:
+        raise StudyError(
+            f"A study counts how often people come, not how far apart, got "
+            f"separation={getattr(trust, 'separation', 1)}; leave it out."
+        )
     _validate.truth(stationary=stationary)
     _validate.count(episodes=episodes)
     _validate.at_most(_MOST_EPISODES, "there are not so many people", episodes=episodes)

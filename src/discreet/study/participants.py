@@ -27,17 +27,22 @@ def digests_of(users: Iterable[object], key: bytes) -> dict[bytes, str]:
             raise StudyError(f"{error} Nothing was counted.") from None
         digest = digest_of(name, key)
         if digest in found:
-            raise seen_before(name)
+            raise StudyError(
+                f"User {quoted(name)} has taken part already, in this batch; a user is in a batch "
+                f"once, nothing was counted."
+            )
         found[digest] = name
     warn_of_lookalikes(found.values())
     return dict(sorted(found.items()))
 
 
-def seen_before(name: str) -> StudyError:
-    """The refusal of a user who comes again."""
-    return StudyError(
-        f"User {quoted(name)} has taken part already; a user takes part once, nothing was counted."
-    )
+def seen_before(name: str, participations: int = 1) -> StudyError:
+    """The refusal of a user who comes again, or comes too often."""
+    if participations == 1:
+        rule = "has taken part already; a user takes part once"
+    else:
+        rule = f"has taken part {participations} times, as often as is guaranteed for"
+    return StudyError(f"User {quoted(name)} {rule}, nothing was counted.")
 
 
 SIZE = 16
@@ -51,6 +56,8 @@ class Participants:
     >>> participants.add(bytes(16) + bytes([7] * 16))
     >>> participants.matches(bytes([5] * 16) + bytes([7] * 16)), len(participants)
     ([1], 2)
+    >>> participants.matches(bytes([7] * 16), times=2)
+    []
     """
 
     def __init__(self) -> None:
@@ -69,14 +76,13 @@ class Participants:
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         self._runs.append(run)
 
-    def matches(self, digests: bytes) -> list[int]:
-        """Places of sorted digests whose first half was seen before."""
+    def matches(self, digests: bytes, times: int = 1) -> list[int]:
+        """Places of sorted digests whose first half was seen so often before, or more often."""
         asked = _halves(digests)
-        seen = np.zeros(len(asked), np.bool_)
+        seen = np.zeros(len(asked), np.int64)
         for run in self._runs:
-            at = np.minimum(np.searchsorted(run, asked), len(run) - 1)
-            seen |= run[at] == asked
-        return [int(place) for place in np.flatnonzero(seen)]
+            seen += np.searchsorted(run, asked, "right") - np.searchsorted(run, asked, "left")
+        return [int(place) for place in np.flatnonzero(seen >= times)]
 
 
 def split(digests: bytes) -> list[bytes]:

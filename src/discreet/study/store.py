@@ -23,6 +23,7 @@ import random
 import sqlite3
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -374,10 +375,11 @@ class Change:
         self.moved, self.state = False, _state(self._connection, self.tail)
         return self.tail, self.state
 
-    def holds(self, digests: set[bytes]) -> set[bytes]:
-        """Which of these users are in the file."""
+    def holds(self, digests: set[bytes], times: int) -> set[bytes]:
+        """Which of these users are in the file so often, or more often."""
         rows = self._connection.execute("SELECT digests FROM users")
-        return {digest for (part,) in rows for digest in digests.intersection(split(part))}
+        seen = Counter(digest for (part,) in rows for digest in digests.intersection(split(part)))
+        return {digest for digest, often in seen.items() if often >= times}
 
     def append(self, event: Event) -> Tail:
         """Write one entry, its users, and what the study knows afterwards."""

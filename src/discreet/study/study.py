@@ -352,13 +352,16 @@ class Study:
         return files.read_reports(path, self.encoder())
 
     def verify(self) -> None:
-        """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
-        seen = Participants()
+        """The full check: SQLite's own, the chain of hashes, and that nobody was counted too often.
+
+        That is once in a batch, and in as many batches as is guaranteed for.
+        """
+        seen, most = Participants(), self.guarantee.participations
 
         def add(digests: bytes) -> None:  # by the first half of the digest
             people = split(digests)
-            if seen.matches(digests) or len(set(people)) != len(people):
-                raise ValueError("A user was counted twice.")
+            if seen.matches(digests, most) or len(set(people)) != len(people):
+                raise ValueError("A user was counted twice, or more often than is guaranteed for.")
             seen.add(digests)
 
         content = self._store.read(self.head or None, add)
@@ -405,7 +408,8 @@ class Study:
         Args:
             data: `Trajectories` in a central study; the encoded (and, under shuffle, shuffled)
                 reports of all users otherwise.
-            users: who they are, one name each; a user takes part once.
+            users: who they are, one name each; a user takes part once, or as often as the
+                trust model's participations say, and in a batch once.
             token: the study's `token` when the reports were made; needed with reports of a batch,
                 whose policy cannot be read off them.
             dropped_out: called with the number of users who left the policy, once the batch is
@@ -625,11 +629,12 @@ class Study:
 
     def _check_new(self, people: Mapping[bytes, str], change: Change) -> None:
         digests = b"".join(people)
-        places = self._participants.matches(digests)
+        most = self.guarantee.participations
+        places = self._participants.matches(digests, most)
         if places:
             ordered = split(digests)
-            for digest in sorted(change.holds({ordered[place] for place in places})):
-                raise seen_before(people[digest])
+            for digest in sorted(change.holds({ordered[place] for place in places}, most)):
+                raise seen_before(people[digest], most)
 
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
         rounding = self._generators["rounding"]

@@ -1146,7 +1146,7 @@ def claim(data: dict[str, Any]) -> str:
     often = "1 participation" if times == 1 else f"up to {times} participations"
     often += " per person"
     if "separation" in release:
-        often += f", {release['separation']} or more episodes apart" if times > 1 else ""
+        often += f", {release['separation']} or more episodes apart"
     return (
         f"({pair})-{notion} of {what}, {often}, by the {release['trust']} "
         f"mechanism {release['mechanism']} with "

@@ -1,0 +1,70 @@
+"""People who return to a study: as often as is guaranteed for, once in a batch."""
+
+import pytest
+
+import discreet
+from discreet.errors import StudyError
+from discreet.study.check import check_study
+from helpers.studies import begin, episodes_of, names, sql
+
+TWICE = discreet.Central(epsilon=1, delta=1e-6, participations=2)
+
+
+def tell(study, *people):
+    """A batch with these people, and strangers."""
+    users = names(study)
+    data = episodes_of(study, study.batches, len(users))
+    study.tell(data, users=[*people, *users[len(people) :]])
+
+
+def test_a_person_comes_twice_and_not_a_third_time(tmp_path):
+    study = begin(tmp_path / "study.db", TWICE)
+    assert "one person, up to 2 episodes" in str(study.guarantee)
+    tell(study, "ann", "bob")
+    tell(study, "ann")
+    study = discreet.resume(study.path)
+    before = study.users
+    for name in ("ann", " ann\u200b"):
+        with pytest.raises(StudyError, match="2 times, as often as is guaranteed for"):
+            tell(study, "carl", name)
+    assert study.users == before
+    tell(study, "bob", "carl")
+    study.verify()
+    with pytest.raises(StudyError, match="2 times"):
+        tell(study, "bob")
+    tell(study, "carl")
+
+
+def test_nobody_is_in_a_batch_twice(tmp_path):
+    study = begin(tmp_path / "study.db", TWICE)
+    with pytest.raises(StudyError, match="in a batch once"):
+        tell(study, "ann", "ann")
+    assert study.users == 0
+
+
+def test_continual_studies_count_too(tmp_path):
+    study = begin(tmp_path / "study.db", TWICE, learner="dp-ucbvi")
+    for _ in range(2):
+        study.tell(episodes_of(study, 0, 1), users=["ann"])
+    with pytest.raises(StudyError, match="2 times"):
+        study.tell(episodes_of(study, 0, 1), users=["ann"])
+    apart = discreet.Central(epsilon=1, delta=1e-6, participations=2, separation=9)
+    with pytest.raises(StudyError, match="how far apart"):
+        begin(tmp_path / "apart.db", apart, learner="dp-ucbvi")
+
+
+def test_verify_finds_somebody_who_was_counted_too_often(tmp_path):
+    study = begin(tmp_path / "study.db", TWICE)
+    for _ in range(3):
+        tell(study)
+    ((first,),) = sql(study.path, "SELECT digests FROM users ORDER BY id LIMIT 1")
+    sql(study.path, "UPDATE users SET digests = ?", first)
+    with pytest.raises(StudyError):
+        study.verify()
+
+
+@pytest.mark.parametrize("trust", [TWICE, discreet.Local(1, participations=2)])
+def test_check_study_looks_whether_people_can_return(tmp_path, trust):
+    study = begin(tmp_path / "study.db", trust)
+    found = check_study(study)
+    assert found.ok, found
