@@ -21,6 +21,7 @@ def release(kind="central batch", mechanism="laplace", **changes):
         "users": None,
         "honest": "1",
         "episodes": 100,
+        "separation": 1,
         "stationary": False,
         "widths": [1, 1],
         "feedback": "full",

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.auditing.neighbours import Episode
+from discreet.auditing.probes import ScriptedSampler, outcomes
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.accounting.lattice import discrete_laplace_delta
 from discreet.privacy.accounting.search import response_epsilon
-from discreet.auditing.neighbours import Episode
-from discreet.auditing.probes import ScriptedSampler, outcomes
 from discreet.privacy.certificates.document import CertificateError, certify, verify
 from discreet.privacy.costs import calibrate, usual_batch
 from discreet.privacy.mechanisms.noise import Bounded, Gaussian
@@ -23,7 +23,7 @@ from discreet.privacy.mechanisms.registry import MechanismSpec, everything
 from discreet.privacy.mechanisms.toeplitz import factors
 from discreet.privacy.mechanisms.tree import returning_squares
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.vectors import vector_stream
+from discreet.privacy.vectors import calibrate_vectors
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 ONE = Shape(states=1, actions=2, horizon=1)
@@ -357,7 +357,7 @@ def test_what_is_not_known_for_returning_people_is_refused():
     with pytest.raises(InvalidInputError, match="participations"):
         Central(1, participations=0)
     with pytest.raises(UnsupportedError, match="participations=2"):
-        vector_stream(Central(1, participations=2), {"x": 4}, Sensitivity(units=4), episodes=3)
+        calibrate_vectors(Central(1, participations=2), {"x": 4}, Sensitivity(units=4), episodes=3)
 
 
 def test_a_mechanism_of_ones_own_says_that_it_counts_participations():

@@ -107,6 +107,7 @@ def audit(
     release 1.0
     simulate 1.0
     Trajectories.counts, release (70,000 users) 1.0
+    release (2 batches) 1.0
     fit 1.0
     """
     _validate.positive(epsilon=epsilon)

@@ -44,6 +44,9 @@ def made():
         "piled-gaussian": release(
             "central continual", "tree-gaussian", horizon=2, stationary=True, episodes=2
         ),
+        "adaptive-gaussian": release(
+            "central continual", "tree-gaussian", horizon=2, episodes=2, participations=2
+        ),
         "gaussian-grid": release("central continual", "toeplitz"),
         "layered-gaussian": release("local layered continual", "gaussian", actions=1),
         "discrete-laplace": release("central batch", "laplace"),
@@ -74,6 +77,11 @@ def made():
         ),
         "piled-gaussian": (
             distributions.PiledGaussian(sigma=Fraction(21), total=12, largest=2),
+            1,
+            million,
+        ),
+        "adaptive-gaussian": (
+            distributions.AdaptiveGaussian(sigma=Fraction(23), squares=24),
             1,
             million,
         ),

@@ -91,7 +91,10 @@ def test_more_moves_are_refused(made, noise):
     elif noise == "histogram":
         moves["times"][1] += 1
     else:
-        name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(noise, "losses")
+        known = {"piled-gaussian": "total"} | dict.fromkeys(
+            ("gaussian-grid", "adaptive-gaussian"), "squares"
+        )
+        name = known.get(noise, "losses")
         moves[name] *= 2
     with pytest.raises(verify.Refused, match="Recomputed"):
         recomputed(made[noise], moves)
