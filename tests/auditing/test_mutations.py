@@ -228,7 +228,7 @@ def test_guarantee_without_assumptions(pure):
 
 
 def test_guarantee_about_something_else(pure):
-    other = dataclasses.replace(pure.guarantee, unit="one step")
+    other = dataclasses.replace(pure.guarantee, neighbours="add-remove")
     assert "not about" in said(dataclasses.replace(pure, guarantee=other))
 
 
