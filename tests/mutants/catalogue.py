@@ -134,8 +134,8 @@ _CENTRED = (
     Mutant(
         "cells-last-transitions-for-nothing",
         "the transitions of the last step are released and not counted in the sensitivity",
-        "last_transitions=last,\n            participations=_participations(trust),",
-        "last_transitions=False,\n            participations=_participations(trust),",
+        "statistics,\n            last_transitions=last,\n            participations=_participations(trust),",
+        "statistics,\n            last_transitions=False,\n            participations=_participations(trust),",
         (
             "test_golden_noise_is_the_same_on_every_cell",
             "test_the_audit_finds_the_guarantee_attained",
@@ -1592,8 +1592,8 @@ _RETURNING = (
     Mutant(
         "returning-curator-free",
         "the curator's noise on a batch ignores participations",
-        "last_transitions=last,\n            participations=_participations(trust),",
-        "last_transitions=last,",
+        "statistics,\n            last_transitions=last,\n            participations=_participations(trust),",
+        "statistics,\n            last_transitions=last,",
         ("test_added_noise_covers_two_batches_of_which_the_second_is_chosen",),
     ),
     Mutant(
