@@ -19,12 +19,13 @@ SHUFFLE = discreet.Shuffle(epsilon=1, delta=1e-6)
 
 def test_a_study_says_before_it_begins_what_it_can_do(tmp_path):
     study = begin(tmp_path / "a.db", episodes=5_000)
-    assert 0.03 < study.smallest_difference < 0.1
-    assert f"a difference of {study.smallest_difference:.2g} between" in study.what_to_expect
+    least, most = study.smallest_difference
+    assert 0.03 < least < 0.1 and least < most
+    assert f"a difference of {least:.2g}" in study.what_to_expect
     scaled = begin(tmp_path / "c.db", episodes=5_000, table={"reward_range": [-10, 90]})
-    assert scaled.smallest_difference == pytest.approx(100 * study.smallest_difference)
+    assert scaled.smallest_difference == pytest.approx((100 * least, 100 * most))
     local = begin(tmp_path / "b.db", discreet.Local(0.1), episodes=5_000)
-    assert local.smallest_difference > 1
+    assert local.smallest_difference[0] > 1
     assert "Too small to say" in local.what_to_expect
 
 

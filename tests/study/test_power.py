@@ -80,7 +80,7 @@ def test_more_users_less_noise_and_fewer_releases_see_more():
     )
 
     def seen(*arguments, **options):
-        return smallest_difference(*arguments, **options)
+        return smallest_difference(*arguments, spread=0.1, **options)
 
     assert seen(none, 5_000) < seen(central, 5_000) < seen(central, 5_000, releases=13)
     assert seen(central, 50_000) < seen(central, 5_000) < seen(central, 5_000, share=0.25)
@@ -95,8 +95,8 @@ def test_where_later_states_are_lost_in_noise_it_says_nothing():
         Shape(7, 3, 8), statistics=both, last_transitions=False
     )
     assert smallest_difference(central, 5_000, releases=4) == float("inf")
-    assert smallest_difference(central, 5_000) < TOO_LARGE
-    assert what_it_sees(float("inf"), 5_000).startswith("Too small to say")
+    assert smallest_difference(central, 5_000, spread=0.1) < TOO_LARGE
+    assert what_it_sees(float("inf"), float("inf"), 5_000).startswith("Too small to say")
 
 
 def test_a_stream_is_one_release_of_all():
@@ -107,5 +107,13 @@ def test_a_stream_is_one_release_of_all():
 
 
 def test_it_says_what_it_sees_in_the_units_of_who_asks():
-    assert "a difference of 5.8 between two actions" in what_it_sees(5.8, 5_000, 100.0)
-    assert what_it_sees(21.0, 50, 100.0).startswith("Too small to say: 50 users")
+    assert "a difference of 5.8 between two actions" in what_it_sees(5.8, 5.8, 5_000, 100.0)
+    assert "a difference of 5.8 to 17 between two actions" in what_it_sees(5.8, 17, 5_000, 100.0)
+    assert "a difference of 5.8 or more between" in what_it_sees(5.8, 27, 5_000, 100.0)
+    assert what_it_sees(21.0, 22.0, 50, 100.0).startswith("Too small to say: 50 users")
+
+
+def test_without_a_spread_the_largest_there_can_be_is_assumed():
+    """Two next states, worth 0 and H - 1: the deviation is (H - 1)/2, and none is larger."""
+    none = discreet.NoPrivacy().calibrate(Shape(2, 2, 4))
+    assert smallest_difference(none, 5_000) == smallest_difference(none, 5_000, spread=1.5)

@@ -158,7 +158,7 @@ def start(
     seen = study.smallest_difference
     plain = {
         **_facts(study),
-        "smallest_difference": seen if math.isfinite(seen) else None,
+        "smallest_difference": [each if math.isfinite(each) else None for each in seen],
         "token": study.token,
     }
     rows = [

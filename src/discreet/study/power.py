@@ -26,6 +26,9 @@ Delta80 = (2 + 0.84)·SE with probability 0.80. J multiplies every noise: also t
 transitions, not of rewards alone. Beyond `TOO_LARGE`, or where the visits m are not well above
 their own noise (`CERTAIN`; then Delta80 is infinite), the first order is not enough and the true
 power is less: simulate.
+
+Nobody knows s_V before a study. Rewards of the H - 1 steps to come are from 0 to 1 each, so it is
+from 0 (all next states are worth the same) to (H - 1)/2: `what_it_sees` says both ends.
 """
 
 import math
@@ -40,8 +43,6 @@ TOO_LARGE = 0.2
 CERTAIN = 4.0
 """Standard deviations of their noise that the visits of a row at later steps exceed, or no formula
 holds: with 2.4 and 3.6 the power was 0.40 and 0.55, with 4.7 and more 0.71 and more."""
-SPREAD = 0.1
-"""Of the next values, if nobody says otherwise; rewards are at most one a step."""
 
 
 def smallest_difference(
@@ -50,7 +51,7 @@ def smallest_difference(
     *,
     releases: int = 1,
     share: float = 1.0,
-    spread: float = SPREAD,
+    spread: float | None = None,
     reward: float = 0.5,
 ) -> float:
     """Delta80 of two actions, rewards from 0 to 1: what a randomised trial sees with chance 0.8.
@@ -59,7 +60,7 @@ def smallest_difference(
 
     >>> import discreet
     >>> shape = discreet.mdp.Shape(states=4, actions=3, horizon=4)
-    >>> round(smallest_difference(discreet.NoPrivacy().calibrate(shape), 5_000), 3)
+    >>> round(smallest_difference(discreet.NoPrivacy().calibrate(shape), 5_000, spread=0.1), 3)
     0.05
 
     Args:
@@ -67,7 +68,8 @@ def smallest_difference(
         users: K, in all releases together.
         releases: J, of equal sizes.
         share: p, of the users who come to the state.
-        spread: s_V, standard deviation of the values of next states.
+        spread: s_V, standard deviation of the values of next states; the largest there can be, if
+            nobody says.
         reward: r, the mean reward there.
     """
     _validate.count(users=users, releases=releases)
@@ -88,25 +90,36 @@ def smallest_difference(
         if row < CERTAIN * math.sqrt(releases * noise.get("visits", moved)):
             return math.inf
         doubt = (chance / row + added / row**2) / (1 - 1 / max(2, shape.states))
-        apart = spread**2 + doubt
+        apart = ((shape.horizon - 1) / 2 if spread is None else spread) ** 2 + doubt
     chance += (1 + per_visit) * apart
     variance = chance / visits + (added + releases * moved * apart) / visits**2
     return (SURE + EIGHTY) * math.sqrt(2 * variance)
 
 
-def what_it_sees(difference: float, users: int, unit: float = 1.0) -> str:
-    """A smallest difference in a sentence; ``unit`` is the range of rewards, in its units.
+def what_it_sees(least: float, most: float, users: int, unit: float = 1.0) -> str:
+    """The smallest difference in a sentence.
 
-    >>> what_it_sees(0.3, 500).split(";")[1]
-    ' simulate it (`discreet run`).'
+    Args:
+        least: where all next states are worth the same.
+        most: where they differ as much as they can.
+        users: of the trial.
+        unit: the range of rewards, in the units of the differences.
+
+    >>> what_it_sees(0.3, 0.3, 500).split(";")[0]
+    'Too small to say: 500 users are too few to tell two actions apart that differ by 0.2'
     """
-    if difference > TOO_LARGE * unit:
+    limit = TOO_LARGE * unit
+    if least > limit:
         return (
             f"Too small to say: {users:,} users are too few to tell two actions apart that differ "
-            f"by {TOO_LARGE * unit:.3g}; simulate it (`discreet run`)."
+            f"by {limit:.3g}; more users, fewer batches or a larger epsilon would help."
         )
+    range_ = f"{least:.2g}" if most == least else f"{least:.2g} to {most:.2g}"
+    why = ", less if all next states are worth the same and more if they differ"
+    if most > limit:
+        range_, why = f"{least:.2g} or more", ", more if next states are not worth the same"
     return (
-        f"A randomised trial of all {users:,} users at once sees a difference of "
-        f"{difference:.2g} between two actions at the first step with probability 0.8; "
-        f"more batches see less."
+        f"A randomised trial of all {users:,} users at once sees a difference of {range_} between "
+        f"two actions at the first step with probability 0.8{why if most > least else ''}; more "
+        f"batches see less."
     )

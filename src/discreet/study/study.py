@@ -14,6 +14,7 @@ is in the file: keep it as you keep the list of participants.
 
 import contextlib
 import copy
+import functools
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -212,17 +213,21 @@ class Study:
         return configs.vocabulary_of(self._config)
 
     @property
-    def smallest_difference(self) -> float:
-        """What a trial of all users at once sees with probability 0.8 (`study.power`), in units."""
+    def smallest_difference(self) -> tuple[float, float]:
+        """What a trial of all users at once sees with probability 0.8 (`study.power`), in units.
+
+        If all next states are worth the same, and if they differ as much as they can.
+        """
         share = 1 / self.problem.start.sum()
         low, high = self.reward_range
-        return (high - low) * smallest_difference(self.mechanism, self.episodes, share=share)
+        seen = functools.partial(smallest_difference, self.mechanism, self.episodes, share=share)
+        return (high - low) * seen(spread=0.0), (high - low) * seen()
 
     @property
     def what_to_expect(self) -> str:
         """`smallest_difference` in a sentence."""
         low, high = self.reward_range
-        return what_it_sees(self.smallest_difference, self.episodes, high - low)
+        return what_it_sees(*self.smallest_difference, self.episodes, high - low)
 
     @property
     def reward_range(self) -> tuple[float, float]:
