@@ -95,6 +95,11 @@ def test_printed_constants_warn_of_what_they_deliver():
     assert text.endswith("but nothing is guaranteed; why.")
 
 
+def test_what_a_learner_notes_is_said():
+    noted = {**entry(), "notes": ["the counts contradict it."]}
+    assert warnings_of(of(guarantees=[noted])) == ["L (local): the counts contradict it."]
+
+
 def test_winners_are_found_per_environment_at_the_largest_k():
     group = [
         series(label="short", episodes=10, scale=0.01),  # would win, but is another K

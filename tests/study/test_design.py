@@ -28,12 +28,12 @@ def test_every_argument_of_start(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "batches"),
-    [({}, 6), ({"batches": 3}, 3), ({"batches": 5}, 5)],
+    ("more", "batches"),
+    [({}, 6), ({"settings": {"batches": 3}}, 3), ({"batches": 5}, 5)],
     ids=["as many as it takes", "three", "five"],
 )
-def test_a_design_limits_how_often_people_are_recruited(tmp_path, settings, batches):
-    plain = {**PLAIN, "states": 3, "steps": 4, "episodes": 3000, "settings": settings}
+def test_a_design_limits_how_often_people_are_recruited(tmp_path, more, batches):
+    plain = {**PLAIN, "states": 3, "steps": 4, "episodes": 3000, "settings": {}, **more}
     plain |= {"trust": {"model": "central", "epsilon": 1.0, "delta": 1e-6}}
     arguments = design_of(plain).arguments()
     study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
@@ -41,7 +41,7 @@ def test_a_design_limits_how_often_people_are_recruited(tmp_path, settings, batc
         advance(study, study.batches)
         study = discreet.resume(study.path)  # the limit holds after a restart
     assert study.users == 3000
-    assert study.batches <= batches if settings else study.batches >= batches
+    assert study.batches <= batches if more else study.batches >= batches
 
 
 def test_cut_points_make_the_states():

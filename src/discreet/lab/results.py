@@ -63,6 +63,7 @@ class Entry(Facts):
     guarantee: GuaranteeDict
     noise: dict[str, float]
     signal: list[float]
+    notes: list[str]
 
 
 class Part(Record):
@@ -184,6 +185,7 @@ class ResultFolder:
                     "guarantee": part["guarantee"],
                     "noise": part["noise"],
                     "signal": part["signal"],
+                    "notes": part["notes"],
                 }
         _write_json(self.path / "guarantees.json", list(entries.values()))
         timings = {

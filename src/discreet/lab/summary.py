@@ -315,6 +315,8 @@ def warnings_of(results: Results) -> list[str]:
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
                 f"{guarantee['claimed']} {told}."
             ] = None
+        for note in entry.get("notes", ()):
+            found[f"{entry['label']} ({entry['trust']}): {note}"] = None
         if guarantee.get("simulated") and guarantee["notion"] != "none":
             found[
                 "Noise came from the seeded simulation sampler: right for research, not a "

@@ -150,6 +150,7 @@ class Record(TypedDict):
     uniform_regret_per_episode: float
     signal: list[float]
     policy: list[list[int]] | None
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -263,6 +264,7 @@ def _run(task: Task) -> Record:
         "uniform_regret_per_episode": float(gap),
         "signal": signal[:_SIGNAL_LIMIT],
         "policy": _small_policy(task, mdp, result),
+        "notes": list(result.notes),
     }
 
 

@@ -9,6 +9,7 @@
     steps = 8                           # or names
     start_states = ["ill"]              # if that is public
     stationary = false
+    batches = 3                         # at most so many recruitments
 
     [trust]
     model = "central"                   # central, local, shuffle or none
@@ -54,6 +55,7 @@ class Design:
         episodes: users in all.
         start_states: where episodes can begin.
         stationary: the dynamics do not depend on the step.
+        batches: at most so many recruitments.
         settings: the learner's own.
         table: how tables are read.
     """
@@ -66,6 +68,7 @@ class Design:
     episodes: Any = None
     start_states: Any = None
     stationary: Any = False
+    batches: Any = None
     settings: JsonObject = field(default_factory=dict)
     table: JsonObject = field(default_factory=dict)
 
@@ -140,6 +143,8 @@ class Design:
             "stationary": self.stationary,
             "table": self.format.to_dict() or None,
         }
+        if self.batches is not None:
+            given["batches"] = self.batches
         taken = [*given, "sampler", "seed"]
         for name in self.settings:
             if name in taken:

@@ -207,11 +207,10 @@ def picture(answer: Answer, names: Vocabulary) -> dict[str, Any]:
 def _policy(answer: Answer, names: Vocabulary) -> dict[str, Any]:
     """States by steps where that fits on paper, one row for each otherwise."""
     rows = rows_of(answer, names)
+    evidence = zip(answer.difference.ravel(), answer.standard_error.ravel(), strict=True)
     said = [
-        f"({row['action']})"
-        if row["defer"]
-        else f"{row['action']} +{row['difference']:.2g} ± {row['standard_error']:.1g}"
-        for row in rows
+        f"({row['action']})" if row["defer"] else f"{row['action']} {_with_error(*found)}"
+        for row, found in zip(rows, evidence, strict=True)
     ]
     if len(names.steps) <= _WIDEST:
         size = len(names.states)
@@ -220,6 +219,16 @@ def _policy(answer: Answer, names: Vocabulary) -> dict[str, Any]:
     listed = zip(rows[:_MOST_ROWS], said, strict=False)
     long = [(row["step"], row["state"], text) for row, text in listed]
     return {"head": ("step", "state", "action"), "rows": long, "size": len(rows)}
+
+
+def _with_error(value: float, error: float) -> str:
+    """A difference and its standard error, both to the error's second digit.
+
+    >>> _with_error(33.41, 16.52), _with_error(0.0216, 0.0071)
+    ('+33 ± 17', '+0.0216 ± 0.0071')
+    """
+    digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 3
+    return f"{value:+,.{digits}f} ± {error:,.{digits}f}"
 
 
 def _history(entries: Sequence[dict[str, object]], head: str) -> list[tuple[object, ...]]:
