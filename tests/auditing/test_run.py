@@ -62,12 +62,14 @@ def test_one_row_per_path_and_its_progress():
         ("release", "batch", "JDP"),
         ("simulate", "batch", "JDP"),
         ("Trajectories.counts, release (70,000 users)", "batch", "JDP"),
+        ("release (2 batches)", "returning", "JDP"),
         ("fit", "batch", "JDP"),
     ]
     assert told == [
         "central/laplace: release (batch, exact)",
         "central/laplace: simulate (batch, exact)",
         "central/laplace: Trajectories.counts, release (70,000 users) (batch, exact)",
+        "central/laplace: release (2 batches) (returning, exact)",
         "central/laplace: fit (batch, exact)",
     ]
     assert all(r.exact_epsilon == pytest.approx(0.5) and r.holds for r in found)
@@ -80,11 +82,12 @@ def test_the_seed_decides_the_attack():
     low = [audit(names, quick=True, epsilon=5.0, seed=seed) for seed in (0, 0, 1)]
     found = [[r.empirical_epsilon_low for r in rows] for rows in low]
     assert found[0] == found[1] != found[2]
-    assert len(found[0]) == 4
+    assert len(found[0]) == 5
 
 
 def test_printed_constants_are_called_out():
-    [exact, *_, printed] = audit(["local/laplace"], quick=True)
+    found = audit(["local/laplace"], quick=True)
+    [exact, *_, printed] = [row for row in found if row.kind != "returning"]
     assert exact.holds and exact.calibration == "exact"
     assert printed.calibration == "paper" and not printed.holds
     assert printed.exact_epsilon == pytest.approx(2.0)

@@ -177,3 +177,12 @@ def test_a_budget_of_concentrated_privacy(discreet):
     assert code == 0 and "(1.995, 1e-06)-JDP by 0.1-zCDP" in out
     code, _, err = discreet("calibrate", "--rho", "0.1")
     assert code == 2 and "--rho belongs to --trust central" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("trust", ["central", "shuffle", "local"])
+def test_people_who_return(discreet, trust):
+    options = ["--trust", trust, "--participations", "4", "--json"]
+    code, out, _ = discreet("calibrate", *SMALL, *options)
+    found = json.loads(out)
+    assert (code, found["participations"]) == (0, 4)
+    assert found["guarantee"]["unit"] == "one person, up to 4 episodes"

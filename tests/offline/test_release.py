@@ -195,3 +195,8 @@ def test_a_secure_fit_is_never_seeded(monkeypatch):
     one, other = (fit(people, TRUST, shape=SHAPE, support=SOME) for _ in range(2))
     assert not one.guarantee.simulated
     assert one.behaviour_value != other.behaviour_value
+
+
+def test_several_episodes_of_one_person_are_refused():
+    with pytest.raises(UnsupportedError, match="participations=2"):
+        check_trust(Central(1, 1e-6, participations=2))

@@ -122,6 +122,13 @@ def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
         charter_of(asking, TRUST, Terms(), bytes(32))
 
 
+def test_people_who_return_are_refused_because_a_ticket_is_good_for_one_batch(tmp_path):
+    trust = dataclasses.replace(TRUST, participations=2)
+    study = discreet.start(tmp_path / "s.db", trust=trust, **study_arguments())
+    with pytest.raises(UnsupportedError, match="participations=2"):
+        charter_of(study, trust, Terms(), bytes(32))
+
+
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):
     trust = discreet.Central(1, 1e-6)
     study = discreet.start(tmp_path / "c.db", trust=trust, **study_arguments())
