@@ -84,7 +84,7 @@ def test_these_are_all_the_checks():
     ("changes", "message"),
     [
         ({"assumptions": ()}, "names no assumptions"),
-        ({"unit": "one step"}, "not about one user's whole episode"),
+        ({"neighbours": "add-remove"}, "not about one user's whole episode"),
         ({"neighbours": "add-or-remove"}, "under replace-one"),
     ],
 )
