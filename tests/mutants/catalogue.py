@@ -2131,6 +2131,13 @@ _SERVICE = (
         ("test_any_two_envelopes_are_compared",),
     ),
     Mutant(
+        "service-forgotten-tickets-admitted",
+        "a lost store is recovered without the tickets of who was counted",
+        "if known < (people := sum(counted.values())):",
+        "if known < 0 * (people := sum(counted.values())):",
+        ("test_p22_nobody_is_let_in_again_because_tickets_were_forgotten",),
+    ),
+    Mutant(
         "service-older-study-goes-on",
         "an analyser whose study was put back from a copy destroys the open batch's key",
         "            self._check_over(current)\n",

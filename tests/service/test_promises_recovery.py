@@ -187,27 +187,45 @@ def test_p22_a_restored_shuffler_lets_nobody_in_twice(place):
     store.close()
 
 
+def test_p22_nobody_is_let_in_again_because_tickets_were_forgotten(place):
+    """Fewer digests than people were counted: some of their tickets would be new to the store."""
+    passes = ticket.make(6)
+    one = announced(OF)
+    two = announced(OF, 1, before=one.manifest)
+    three = announced(OF, 2, before=two.manifest, batch=1, abandons=1)
+    chain = [one.signed, two.signed, three.signed]
+    store = new_store(place, OF, [])
+    for few in (0, 2):
+        with pytest.raises(InvalidInputError, match=f"3 people were counted, and only {few} tick"):
+            store.recover(chain, [ticket.digest(each) for each in passes[:few]])
+        assert store.totals()["tickets"] == 0
+    assert store.recover(chain, [ticket.digest(each) for each in passes]) == 6
+    assert [store.state(i) for i in range(3)] == ["done", "abandoned", "abandoned"]
+    totals = store.totals()
+    assert (totals["tickets_spent"], totals["tickets_void"]) == (0, 6)
+    store.close()
+
+
 class Site:
     """All organisations in one folder, their roles started and stopped by the runbook."""
 
     def __init__(self, folder):
-        self.folder = folder
         arguments = study_arguments(episodes=400)
         made = setup.setup_service(
             folder, setup.Terms(), trust=discreet.Shuffle(4, 1e-4), **arguments
         )
         self.of = made.charter
+        self.folder = folder
+        self.url, self.shuffler, self.analyser = "http://127.0.0.1:8700", None, None
+        self.run("discreet service tickets . --count 500")  # as in deploy.md, at one table
         (folder / "enroller-site").mkdir()
         (folder / "enroller").rename(folder / "enroller-site" / "enroller")
         (folder / "backup").mkdir()
         text = made.config("analyser").read_text()
         command = re.search(r'backup = "(tar .*?)"', RUNBOOK.read_text())[1]
         made.config("analyser").write_text(text.replace('backup = ""', f'backup = "{command}"'))
-        self.url, self.shuffler, self.analyser = "http://127.0.0.1:8700", None, None
         self._stack = contextlib.ExitStack()
         self.accepted, self.counted, self.backups, self.spent = [], [], [], set()
-        self.run("discreet service tickets enroller-site --count 500")
-        self.run("cp enroller-site/enroller/digests.txt shuffler/digests.txt")
 
     def config(self, kind, role):
         return kind.read(self.folder / role / f"{role}.toml")

@@ -69,6 +69,8 @@ def test_tickets_are_added_and_the_shuffler_knows_their_digests_alone(service):
     assert digests == service.folder / "shuffler" / "digests.txt"
     assert ticket.read_digests(digests) == sorted(ticket.digest(one) for one in tickets)
     assert mode(path) == mode(digests) == 0o600
+    own = service.folder / "enroller" / "digests.txt"  # for a shuffler that has lost its disk
+    assert own.read_bytes() == digests.read_bytes()
 
 
 def test_an_enroller_alone_makes_tickets_and_a_file_to_hand_over(tmp_path):

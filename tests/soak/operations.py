@@ -149,9 +149,6 @@ class Site:
         (self.folder / "enroller-site").mkdir()
         (self.folder / "enroller").rename(self.folder / "enroller-site" / "enroller")
         (self.folder / "enroller").mkdir()
-        shutil.copy(
-            self.folder / "shuffler" / "digests.txt", self.folder / "enroller-site/enroller"
-        )
         private = ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0  # mounts end with this process
         private = private and not os.system("mount --make-rprivate /")
         self.disks = [mounted(self.folder / role) for role in DISKS] if private else []

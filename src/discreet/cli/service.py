@@ -259,9 +259,9 @@ def tickets(
         return
     say(f"{count} more tickets in {path}: each participant gets one, nobody else sees them.")
     if digests.parent == path.parent:
-        say(f"Give {digests} to the shuffler, in place of its own; it reads it at a start.")
+        say(f"Give {digests} to the shuffler in place of its own, and reload it (SIGHUP).")
     else:
-        say(f"Their digests are in {digests}; the shuffler reads them at its next start.")
+        say(f"Their digests are in {digests}; reload the shuffler (SIGHUP) if it runs.")
 
 
 @app.command("shuffler")

@@ -189,7 +189,7 @@ class Monitor:
         return None if date is None else self._clock.now() - date
 
     def _counted_once(self, public: dict[str, int]) -> Check:
-        """No more people are counted than tickets are gone; a lost store has made some void."""
+        """No more people are counted than tickets are spent, or void since a store was lost."""
         name, users = "each ticket counted once", self._analyser.study.users
         if "tickets_spent" not in public:
             return Check(name, "yellow", "the shuffler does not answer")

@@ -213,8 +213,8 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
         count: how many more.
 
     Returns:
-        The file of tickets, and the file of digests: the shuffler's own if it is there, else one
-        beside the tickets, to be handed over.
+        The file of tickets, and the file of all digests that the shuffler is to have: its own if it
+        is there, else the enroller's, to be handed over. The enroller always has one.
     """
     own, theirs = folder / "enroller", folder / "shuffler"
     if not own.is_dir():
@@ -223,13 +223,14 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
             f"the folder that `init` made, or the one in which the enroller keeps 'enroller'."
         )
     where = own / "tickets.txt"
-    digests = (theirs if theirs.is_dir() else own) / "digests.txt"
+    files = [one / "digests.txt" for one in (own, theirs) if one.is_dir()]
     tickets = (ticket.read(where) if where.exists() else []) + ticket.make(count)
-    known = ticket.read_digests(digests) if digests.exists() else []
-    all_of_them = {*known, *(ticket.digest(one) for one in tickets)}
-    ticket.write_digests(digests, sorted(all_of_them))
+    digests = {ticket.digest(one) for one in tickets}
+    digests.update(*(ticket.read_digests(file) for file in files if file.exists()))
+    for file in files:
+        ticket.write_digests(file, sorted(digests))
     ticket.write(where, tickets)
-    return where, digests
+    return where, files[-1]
 
 
 def rotate_token(config: configs.AnalyserConfig) -> str:

@@ -26,6 +26,7 @@ memory bounded: all envelopes of a group need never be there at once.
 """
 
 import contextlib
+import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -354,32 +355,49 @@ class Store(ABC):
 
         It has forgotten who has sent a report since. So every ticket there is becomes void, what a
         batch holds is deleted, and manifests that it has not seen stand for batches that are over.
+        A ticket that is missing could be admitted later and count its person twice: fewer tickets
+        than people were counted are refused.
 
         Args:
             chain: all signed manifests, from the analyser.
             digests: of all tickets that were ever made, from the enroller.
         """
+        announced: list[Announced] = []
+        for signed in chain:
+            before = announced[-1].manifest if announced else None
+            announced.append(manifests.read(signed, self.charter, before))
+            manifests.check_follows(announced[-1].manifest, before)
+        counted = {  # the next manifest begins another batch, also if a later one forgot it
+            now.manifest.number: now.manifest.users
+            for now, after in itertools.pairwise(announced)
+            if after.manifest.batch > now.manifest.batch
+        }
         with self._transaction("recover"):
             self._insert("ticket", [(digest, None) for digest in sorted(digests)])
             self._empty("report", "piece", "sealed")
             self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")
             self._execute("UPDATE ticket SET number = ? WHERE number IS NULL", VOID)
-            before: Manifest | None = None
-            for number, signed in enumerate(chain):
-                announced = manifests.read(signed, self.charter, before)
-                manifests.check_follows(announced.manifest, before)
-                before = announced.manifest
-                known = self._execute("SELECT hash FROM batch WHERE number = ?", number)
-                if known and bytes(known[0][0]) != announced.hash:
+            for number, one in enumerate(announced):
+                rows = self._execute("SELECT hash FROM batch WHERE number = ?", number)
+                if rows and bytes(rows[0][0]) != one.hash:
                     raise Refusal("forbiddenMutation")
-                if not known:
-                    query = "INSERT INTO batch VALUES (?, ?, ?, 'abandoned', 0, NULL)"
-                    self._execute(query, number, signed, announced.hash)
+                if not rows:
+                    state = "done" if number in counted else "abandoned"
+                    query = "INSERT INTO batch VALUES (?, ?, ?, ?, 0, NULL)"
+                    self._execute(query, number, one.signed, one.hash, state)
             last = self._last()
             if last is not None and last.number >= len(chain):
                 raise InvalidInputError(
                     f"This store knows manifest {last.number}, and the chain that was given ends "
                     f"before it: ask the analyser for all of its manifests. Nothing was changed."
+                )
+            ((known,),) = self._execute("SELECT count(*) FROM ticket")
+            if known < (people := sum(counted.values())):
+                raise InvalidInputError(
+                    f"The manifests say that {people:,} people were counted, and only {known:,} "
+                    f"tickets are known: whoever holds one of the others could be counted twice. "
+                    f"Put the enroller's digests.txt of all tickets ever made in place. Nothing "
+                    f"was changed."
                 )
             self._count_tickets()
         self.tidy()
@@ -593,9 +611,8 @@ class Store(ABC):
                 self._execute("SELECT state, count(*) FROM batch GROUP BY state")
             )
             # Every report that was taken has spent one ticket; to count tickets takes long.
-            ((spent,),) = self._execute("SELECT coalesce(sum(received), 0) FROM batch")
-            query = "SELECT coalesce(sum(received), 0) FROM batch WHERE state = 'abandoned'"
-            ((void,),) = self._execute(query)
+            query = "SELECT coalesce(sum(received), 0) FROM batch WHERE (state = 'abandoned') = ?"
+            ((void,),), ((spent,),) = (self._execute(query, gone) for gone in (True, False))
             row = self._live()
         batches = {f"batches_{state}": int(states.get(state, 0)) for state in STATES}
         now = {"received": row.received, "wanted": row.announced.manifest.users} if row else {}
