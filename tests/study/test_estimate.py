@@ -112,6 +112,17 @@ def test_differences_are_unbiased_and_their_standard_errors_true(trust):
     assert 0.92 < covered < 0.985
 
 
+@pytest.mark.parametrize("trust", [discreet.NoPrivacy(), discreet.Central(1, 1e-6)], ids=str)
+def test_actions_that_lead_elsewhere_have_the_errors_of_where_they_lead(trust):
+    """Nothing pays more, but each action leads to a state of its own, whose value is uncertain."""
+    moves = np.broadcast_to(np.eye(2), (2, 2, 2))
+    mdp = discreet.TabularMDP(transitions=moves, rewards=np.full((2, 2), 0.5), horizon=3, initial=0)
+    answers = [trial_of(mdp, trust, 3_000, seed) for seed in range(200)]
+    z = np.array([a.difference[0, 0] / a.standard_error[0, 0] for a in answers])
+    assert 0.6 < z.std() < 1.2  # without them 1.6 and more
+    assert (np.abs(z) > 2).mean() < 0.1
+
+
 @pytest.mark.parametrize("trust", [discreet.NoPrivacy(), discreet.Shuffle(1, 1e-6)], ids=str)
 def test_what_is_no_better_is_rarely_recommended(trust):
     wrong = [not trial_of(coins(0.0), trust, 600, seed).defer[0, 0] for seed in range(400)]

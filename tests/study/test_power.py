@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.errors import InvalidInputError
 from discreet.learners.learn import public_facts
 from discreet.mdp import Shape
 from discreet.mdp.policies import DeterministicPolicy, uniform_policy
@@ -111,6 +112,13 @@ def test_it_says_what_it_sees_in_the_units_of_who_asks():
     assert "a difference of 5.8 to 17 between two actions" in what_it_sees(5.8, 17, 5_000, 100.0)
     assert "a difference of 5.8 or more between" in what_it_sees(5.8, 27, 5_000, 100.0)
     assert what_it_sees(21.0, 22.0, 50, 100.0).startswith("Too small to say: 50 users")
+
+
+@pytest.mark.parametrize("wrong", [{"share": 0}, {"spread": float("nan")}, {"reward": 7}], ids=str)
+def test_what_cannot_be_is_refused(wrong):
+    none = discreet.NoPrivacy().calibrate(Shape(2, 2, 4))
+    with pytest.raises(InvalidInputError, match=next(iter(wrong))):
+        smallest_difference(none, 5_000, **wrong)
 
 
 def test_without_a_spread_the_largest_there_can_be_is_assumed():

@@ -73,7 +73,10 @@ def smallest_difference(
         reward: r, the mean reward there.
     """
     _validate.count(users=users, releases=releases)
-    _validate.probability(share=share)
+    _validate.probability(share=share, reward=reward)
+    _validate.positive(share=share)
+    if spread is not None:
+        _validate.real(spread=spread)
     shape, centre, per_visit, reward_per_visit = mechanism.shape, 0.0, 0.0, 0.0
     if isinstance(mechanism, BatchMechanism):
         centre = 0.5 if mechanism.centred else 0.0
