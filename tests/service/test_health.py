@@ -137,7 +137,7 @@ def test_p26_metrics_count_by_code_and_know_nobody(place):
     assert told == {"accepted": 3, "ticketSpent": 1, "unknownTicket": 2}
     assert {name for s in samples for name in s.labels} == {"code"}
     assert totals["manifests_refused_total"] == 1 and totals["received"] == 3
-    assert totals["batch_seconds_left"] == 500 and totals["batch_age_seconds"] == 0
+    assert totals["batch_seconds_left"] == 500 and totals["batch_age_seconds"] == OF.deadline - 500
     assert {"seal_seconds_count", "seal_seconds_sum"} <= set(totals)
 
 

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from discreet.service import monitor as monitors
+from discreet.service.analyser import back_up
 from discreet.service.configs import AnalyserConfig
 from discreet.service.monitor import Monitor, watched
 from helpers.chromium import Browser
@@ -32,6 +33,7 @@ def seen(tmp_path_factory):
         running.send()
         running.until(analyser, "counted")
         clock = ManualClock(NOW)
+        back_up(config_of(running, backup="true"), 1, clock)
         monitor = Monitor(analyser, config_of(running, backup="true"), clock)
         monitor.look("counted")
         assert analyser.step() == "waiting"
@@ -44,11 +46,17 @@ def colours(monitor):
     return {one.name: one.colour for some in monitor.checks().values() for one in some}
 
 
+def words(monitor):
+    return {one.name: one.words for some in monitor.checks().values() for one in some}
+
+
 def test_a_study_that_runs_well_is_green(seen):
     _, analyser, monitor, _ = seen
     found = colours(monitor)
     assert found.pop("clock") == "red"  # the test's clock is not the server's
     assert set(found.values()) == {"green"}
+    assert words(monitor)["open batch"].startswith("0 s old")
+    assert words(monitor)["backup"] == "0 s ago, with 1 of 1 batches"
     names, asked = analyser.charter.names, analyser.latest().manifest.policy
     assert not monitor.sight.paused and monitor.sight.policy == {
         step: [names["actions"][action] for action in row]
@@ -97,15 +105,62 @@ def test_without_a_backup_it_is_yellow(seen):
     assert colours(Monitor(analyser, config_of(running)))["backup"] == "yellow"
 
 
-def test_rubbish_has_a_colour(seen, monkeypatch):
+def test_a_backup_that_hangs_is_red(seen):
+    running, analyser, monitor, clock = seen
+    (running.folder / "backup.json").unlink()
+    assert colours(monitor)["backup"] == "yellow" and words(monitor)["backup"] == "none yet"
+    clock.move(90)
+    assert colours(monitor)["backup"] == "red"
+    clock.move(-90)
+    back_up(config_of(running, backup="true"), analyser.study.batches, clock)
+
+
+def test_a_loop_that_does_not_go_round_is_red_and_not_alive(seen):
+    _, _, monitor, clock = seen
+    assert monitor.alive()
+    clock.move(3600)
+    assert colours(monitor)["last step"] == "red" and not monitor.alive()
+    clock.move(-3600)
+
+
+def test_before_the_first_manifest_the_ledger_is_yellow_and_then_green(tmp_path):
+    """Looked at again, whatever it was, without waiting for a batch."""
+    with running_study(tmp_path) as running:
+        analyser, clock = running.analyser(), ManualClock(NOW)
+        monitor = Monitor(analyser, config_of(running), clock)
+        monitor.look("unreachable")
+        assert colours(monitor)["ledger"] == "yellow"
+        analyser.step()
+        monitor._fits = monitors.Check("ledger", "red", "for whatever reason")
+        clock.move(10)
+        monitor.look("waiting")
+        assert colours(monitor)["ledger"] == "green"
+        analyser.close()
+
+
+def test_a_line_is_logged_when_a_light_changes_and_not_again(seen, monkeypatch, caplog):
+    _, analyser, monitor, _ = seen
+    caplog.set_level("INFO")
+    monkeypatch.setattr(analyser.client, "_url", "http://127.0.0.1:9")
+    for _ in range(3):
+        monitor.look("counted")
+    monkeypatch.undo()
+    monitor.look("counted")
+    said = [r.msg for r in caplog.records if r.msg.startswith("answers is")]
+    assert said == ["answers is red: %s", "answers is green: %s"]
+
+
+def test_the_share_of_rubbish_is_that_of_its_own_batch(seen, monkeypatch):
+    """Yellow at most: more than the charter allows ends the analyser, or a person said yes."""
     _, analyser, monitor, _ = seen
     entries = [dict(entry) for entry in analyser.study.ledger]
-    entries[-1]["note"] = {"unreadable": "100000"}
+    entries[-1]["note"] = {"unreadable": "5", "envelopes": "30"}
     assert entries[-1]["kind"] == "batch"
     monkeypatch.setattr(type(analyser.study), "ledger", property(lambda _: entries))
     monkeypatch.setattr(monitors.verification, "check_ledger", lambda *_: 1)
     monitor.look("counted")
-    assert colours(monitor)["envelopes that cannot be read"] == "red"
+    assert colours(monitor)["envelopes that cannot be read"] == "yellow"
+    assert words(monitor)["envelopes that cannot be read"] == "16.7% of the last batch"
     monkeypatch.undo()
     monitor.look("counted")
 

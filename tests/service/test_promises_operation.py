@@ -511,7 +511,7 @@ def test_p20_an_analyser_that_cannot_go_on_ends_with_a_code_that_systemd_counts(
         words = ["analyser", "--config", str(file), "--rehearsal"]
         command = [sys.executable, "-c", ROLE, *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode > 0 and "`discreet service abandon`" in done.stderr
+    assert done.returncode > 0 and "`discreet service abandon --config FILE`" in done.stderr
     assert "Traceback" not in done.stderr
     unit = pathlib.Path(__file__).parents[2] / "examples" / "service" / "discreet-analyser.service"
     text = unit.read_text()

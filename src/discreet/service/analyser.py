@@ -15,6 +15,7 @@ The next manifest is made from the study after 5, so it is published if and only
 
 import contextlib
 import itertools
+import json
 import logging
 import os
 import shlex
@@ -28,7 +29,8 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from discreet._files import hold_alone, write_atomically
+from discreet._files import hold_alone, read_parsed, write_atomically
+from discreet._types import Plain
 from discreet.device import load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
@@ -62,6 +64,10 @@ from discreet.service.protocol.problems import Refusal
 from discreet.study.study import Study, resume
 
 log = logging.getLogger("discreet.service.analyser")
+BACKUP_SECONDS = 600
+"""For which a backup is waited for."""
+_BACKED_UP = "backup.json"
+"""Says when the last one was made."""
 GRACE = 5
 """Seconds for what is under way when the process is told to end."""
 RUBBISH = Fraction(1, 20)
@@ -206,9 +212,9 @@ class Analyser:
                 "There is nothing to abandon: the shuffler has no batch of what this study asks "
                 "now. `discreet service analyser` goes on from here."
             )
-        lost = self._abandoned()
         self._announced(self._next(self.latest()))
-        return f"abandoned: manifests {lost}; see the last entry of the ledger"
+        said = self._abandoned() or {}
+        return f"Manifests {said['abandoned']} are abandoned; tickets: {said['tickets']}."
 
     def _give_up(self, first: int, last: int, *, free: bool) -> None:
         """The study asks again; whom, the ledger's entry says."""
@@ -224,10 +230,10 @@ class Analyser:
         for number in range(first, last + 1):
             self._keys.destroy(number)
 
-    def _abandoned(self) -> str | None:
-        """Which manifests the last entry of the ledger gives up."""
+    def _abandoned(self) -> dict[str, Plain] | None:
+        """What the last entry of the ledger says of manifests that it gives up."""
         note = self.study.ledger[-1].get("note")
-        return str(note["abandoned"]) if isinstance(note, dict) and "abandoned" in note else None
+        return note if isinstance(note, dict) and "abandoned" in note else None
 
     def close(self) -> None:
         """Close the connections to the shuffler."""
@@ -288,8 +294,8 @@ class Analyser:
             f"The study has counted {self.study.batches} batches and asks for another one than "
             f"manifest {manifest.number}, which is of batch {manifest.batch} and did not expire: "
             f"this is an older copy of the study, or another one. Nothing was changed. Put the "
-            f"latest one back; if there is none, `discreet service abandon` gives up what this "
-            f"copy has forgotten."
+            f"latest one back; if there is none, `discreet service abandon --config FILE` gives up "
+            f"what this copy has forgotten."
         )
 
     def _check_key(self, number: int) -> None:
@@ -297,8 +303,8 @@ class Analyser:
             return
         raise InvalidInputError(
             f"The key of manifest {number} is not in the folder 'keys': nobody can open what its "
-            f"users have sent. Put it back; if it is lost, `discreet service abandon` gives up the "
-            f"batch."
+            f"users have sent. Put it back; if it is lost, `discreet service abandon --config "
+            f"FILE` gives up the batch."
         )
 
     def _next(self, before: Announced | None) -> Announced:
@@ -316,8 +322,8 @@ class Analyser:
         named = "the charter" if before is None else f"manifest {before.number}"
         raise InvalidInputError(
             f"The signing key is not the one whose public half stands in {named}; use the charter "
-            f"and the key of one and the same `discreet service init`, or the key of the last "
-            f"`discreet service rotate`."
+            f"and the key of one and the same `discreet service init`. After `discreet service "
+            f"rotate` put 'signing.key.old' back beside it: it signs the next manifest."
         )
 
     @property
@@ -339,7 +345,7 @@ class Analyser:
             batch=study.batches,
             previous=charter.id if before is None else before.hash,
             ledger=bytes.fromhex(study.head),
-            abandons=None if lost is None else int(lost.split()[0]),
+            abandons=None if lost is None else int(str(lost["abandoned"]).split()[0]),
             signer=self._signing_keys[0].public_key().public_bytes_raw(),
             users=study.batch_size,
             policy=policy,
@@ -432,8 +438,11 @@ class Analyser:
         tallies = [np.zeros(one.cells + 2, np.int64) for one in groups]
         for place, found in self._opener(tasks):
             tallies[place] += found
-        unreadable = sum(int(tally[-1]) for tally in tallies)
-        self._check_readable(current, unreadable)
+        unreadable, envelopes = (
+            sum(int(t[-1]) for t in tallies),
+            manifest.users * sum(current.sizes),
+        )
+        accepted = self._check_readable(manifest.number, unreadable, envelopes)
         for tally in tallies:
             tally[-2] += tally[-1]  # rubbish counts nowhere, like a dummy
         reports = [
@@ -450,33 +459,32 @@ class Analyser:
                 "manifest": current.hash.hex(),
                 "charter": self.charter.id.hex(),
                 "unreadable": str(unreadable),
-            },
+                "envelopes": str(envelopes),
+            }
+            | ({"accepted": "by a person"} if accepted else {}),
         )
         self._at("tell.after")
 
-    def _check_readable(self, current: Announced, unreadable: int) -> None:
-        """More rubbish than the charter covers takes a person's word.
+    def _check_readable(self, number: int, unreadable: int, envelopes: int) -> bool:
+        """More rubbish than the charter covers takes a person's word; whether it was needed.
 
         Who sends rubbish adds no noise. Up to a share of 1 - honest of a batch the guarantee counts
         on nobody's; `RUBBISH` is for charters that count on everybody, or one participant could
         stop their study.
         """
-        number, users = current.manifest.number, current.manifest.users
-        total = users * sum(current.sizes)
         if unreadable:
-            log.warning(
-                "manifest %d: %d of %d envelopes cannot be read and count as dummies",
-                number,
-                unreadable,
-                total,
-            )
-        if unreadable <= max(1 - self.charter.honest, RUBBISH) * total or number == self._accepted:
-            return
+            words = "manifest %d: %d of %d envelopes cannot be read"
+            log.warning(words, number, unreadable, envelopes)
+        if unreadable <= max(1 - self.charter.honest, RUBBISH) * envelopes:
+            return False
+        if number == self._accepted:
+            return True
         raise RubbishError(
-            f"{unreadable:,} of the {total:,} envelopes of manifest {number} cannot be read: more "
-            f"people than the charter allows for sent no noise, or the shuffler gave something "
-            f"else. Nothing was counted. Ask who sends so; then count the batch with `discreet "
-            f"service analyser --accept {number}`, or give it up with `discreet service abandon`."
+            f"{unreadable:,} of the {envelopes:,} envelopes of manifest {number} cannot be read: "
+            f"more people than the charter allows for sent no noise, or the shuffler gave other "
+            f"bytes. Nothing was counted. A person decides: count the batch with `discreet service "
+            f"analyser --config FILE --accept {number}`, or give it up with `discreet service "
+            f"abandon --config FILE`: its tickets are void then."
         )
 
     def _acknowledge(self, number: int) -> None:
@@ -558,9 +566,10 @@ def make_analyser(
     charter.check_rehearsal(rehearsal)
     signing_key = config.path(config.signing_key)
     old = old_of(signing_key)
+    study = resume(config.path(config.study))
     analyser = Analyser(
         charter,
-        resume(config.path(config.study)),
+        study,
         Client(
             config.url,
             config.token,
@@ -572,7 +581,7 @@ def make_analyser(
         opener=opener_of(config),
         at=at,
         old_key=read_signing_key(old) if old.exists() else None,
-        backup=lambda: back_up(config),
+        backup=lambda: back_up(config, study.batches),
         accepted=accepted,
     )
     if old.exists() and analyser.handed_over:
@@ -580,18 +589,39 @@ def make_analyser(
     return analyser
 
 
-def back_up(config: AnalyserConfig) -> None:
-    """Run the command of the file, in the analyser's folder, and wait for it."""
+def back_up(config: AnalyserConfig, batches: int, clock: Clock | None = None) -> None:
+    """Run the command of the file, in the analyser's folder, and wait for it, not for ever.
+
+    Args:
+        config: the analyser's file.
+        batches: how many the study has counted; written down with the time if all went well.
+        clock: where time comes from.
+    """
     command = shlex.split(config.backup)
     if not command:
         return
     try:
-        subprocess.run(command, cwd=config.folder, check=True, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.CalledProcessError) as error:
+        subprocess.run(
+            command,
+            cwd=config.folder,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            timeout=BACKUP_SECONDS,
+        )
+        done = {"batches": batches, "at": (clock or SystemClock()).now()}
+        write_atomically(config.path(_BACKED_UP), json.dumps(done).encode())
+    except (OSError, subprocess.SubprocessError) as error:
         raise DiscreetError(
-            f"The backup failed: {error} The batch is counted here and stays at the shuffler until "
-            f"backup = {config.backup!r} ends well; mend it and start again."
+            f"The backup failed: {str(error).rstrip('.')}. The batch is counted here and stays at "
+            f"the shuffler until backup = {config.backup!r} ends well; mend it and start again."
         ) from None
+
+
+def last_backup(config: AnalyserConfig) -> tuple[int, float]:
+    """How many batches the last one that went well holds, and when it was made; zeros: none."""
+    path = config.path(_BACKED_UP)
+    done = read_parsed(path, json.loads, "the last backup") if path.exists() else {}
+    return done.get("batches", 0), done.get("at", 0.0)
 
 
 def analyse(

@@ -7,6 +7,7 @@ policy in force, the guarantee.
 """
 
 import contextlib
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -25,14 +26,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet._types import Plain
-from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError
 from discreet.service import configs, health, verification
-from discreet.service.analyser import Analyser
+from discreet.service.analyser import Analyser, last_backup
 from discreet.service.client import UnreachableError
 from discreet.service.configs import AnalyserConfig, Clock, SystemClock
 from discreet.service.health import Check, Colour
-from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 
 log = logging.getLogger("discreet.service.monitor")
@@ -42,6 +41,8 @@ _PAUSE = 2.0
 """Seconds between looks while nothing happens."""
 _LONG = 60.0
 """Seconds after which a step is a long one."""
+_STUCK = 3600.0
+"""Seconds that no step takes: the process hangs."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -91,7 +92,7 @@ class Monitor:
         self._analyser, self._config, self._clock = analyser, config, clock or SystemClock()
         self._fits = Check("ledger", "yellow", "was not compared with the manifests yet")
         self._opened = self._opening = 0.0
-        self._counted: float | None = None
+        self._red: set[str] = set()
         self.sight = Sight(state="starting", at=self._clock.now())
 
     def look(self, state: str) -> None:
@@ -103,6 +104,13 @@ class Monitor:
             self.sight = self._seen(state)
         except (DiscreetError, OSError) as error:
             log.warning("the page is out of date: %s", error, extra={"code": "monitor"})
+        for one in (one for some in self.checks().values() for one in some):
+            if (one.colour == "red") == (one.name in self._red):
+                continue  # a line for each change
+            self._red ^= {one.name}
+            level = logging.ERROR if one.colour == "red" else logging.INFO
+            words = f"{one.name} is {one.colour}: %s"  # a kind of line of its own
+            log.log(level, words, one.words, extra={"code": one.colour})
 
     def _seen(self, state: str) -> Sight:
         analyser, now = self._analyser, self._clock.now()
@@ -110,8 +118,7 @@ class Monitor:
         if state == "counted":
             self._opened += 1
             self._opening += now - self.sight.at
-            self._counted = now
-        if state == "counted" or self._fits.colour == "yellow":
+        if state == "counted" or self._fits.colour != "green":
             self._fits = self._compared()
         totals: dict[str, float] = {
             "users": study.users,
@@ -120,10 +127,10 @@ class Monitor:
             "open_seconds": self._opening,
         }
         shuffler, public = self._asked()
-        unreadable, envelopes = _unreadable(study.ledger, current)
+        unreadable, envelopes = _unreadable(study.ledger)
         totals["envelopes_unreadable"] = unreadable
         share = unreadable / envelopes if envelopes else 0.0
-        colour: Colour = "green" if share <= 0.01 else "yellow" if share <= 0.05 else "red"
+        colour: Colour = "green" if share <= 0.01 else "yellow"  # more than allowed: it has ended
         checks = {
             "analyser": [self._fits, self._keys_gone(), health.check_disk(self._config.folder)],
             "shuffler": [shuffler, health.check_clock(self._skew(), _SKEW)],
@@ -132,9 +139,6 @@ class Monitor:
                 self._counted_once(public),
             ],
         }
-        for check in (one for some in checks.values() for one in some):
-            if check.colour == "red":
-                log.error("%s: %s", check.name, check.words, extra={"code": "red"})
         facts = {
             "users so far": f"{study.users:,} of {study.episodes:,}, {study.batches} batches",
             "privacy spent": f"by each of them, once: {study.guarantee}",
@@ -162,6 +166,8 @@ class Monitor:
         )
 
     def _compared(self) -> Check:
+        if self._analyser.latest() is None:
+            return Check("ledger", "yellow", "there is no manifest yet to compare it with")
         try:
             signed = verification.read_manifests(self._config.folder / "manifests")
             chain = verification.check_chain(self._analyser.charter, signed)
@@ -201,26 +207,30 @@ class Monitor:
         """All checks, those of this moment too."""
         sight, now = self.sight, self._clock.now()
         silent = now - sight.at
-        words = f"{sight.state}, {silent:.0f} s ago"
-        alive = Check("last step", "green" if silent < _LONG else "yellow", words)
+        long: Colour = "green" if silent < _LONG else "yellow" if silent < _STUCK else "red"
+        alive = Check("last step", long, f"{sight.state}, {_span(silent)} ago")
         found = {role: list(some) for role, some in sight.checks.items()}
         found["analyser"] = [alive, *found.get("analyser", []), self._backup(now)]
         if sight.deadline is not None and sight.state != "finished":
-            left = sight.deadline - now
-            patience = self._analyser.charter.patience
-            colour: Colour = "green" if left > patience / 4 else "yellow"
-            age = max(0.0, patience - left)
-            words = f"{_span(age)} old, {_span(left)} to its deadline"
+            left, whole = sight.deadline - now, self._analyser.charter.deadline
+            colour: Colour = "green" if left > whole / 4 else "yellow"
+            words = f"{_span(whole - left)} old, {_span(left)} to its deadline"
             found.setdefault("shuffler", []).append(Check("open batch", colour, words))
         return found
 
     def _backup(self, now: float) -> Check:
-        """It is waited for whenever a batch is counted, and one that fails ends the analyser."""
+        """Its age; one that is waited for is red when it takes long."""
+        counted, (kept, at) = self._analyser.study.batches, last_backup(self._config)
         if not self._config.backup:
             return Check("backup", "yellow", "none: set backup = ... in the analyser's file")
-        if self._counted is None:
-            return Check("backup", "green", "after the last batch, before this process began")
-        return Check("backup", "green", f"after the last batch, {_span(now - self._counted)} ago")
+        words = f"{_span(now - at)} ago, with {kept} of {counted} batches" if at else "none yet"
+        hangs = now - self.sight.at >= _LONG
+        colour: Colour = "green" if kept == counted else "red" if hangs else "yellow"
+        return Check("backup", colour, words)
+
+    def alive(self) -> bool:
+        """Whether the analyser's loop goes round."""
+        return self._clock.now() - self.sight.at < _STUCK
 
     def metrics(self) -> bytes:
         sight, now = self.sight, self._clock.now()
@@ -247,23 +257,24 @@ class Monitor:
         )
 
 
-def _unreadable(ledger: list[dict[str, Plain]], current: Announced | None) -> tuple[int, int]:
+def _unreadable(ledger: list[dict[str, Plain]]) -> tuple[int, int]:
     """Envelopes of the last counted batch that could not be read, and how many there were."""
-    batches = [entry for entry in ledger if entry["kind"] == "batch"]
-    if not batches or current is None:
-        return 0, 0
-    note = batches[-1].get("note")
-    said = note.get("unreadable", 0) if isinstance(note, dict) else 0
-    return int(str(said)), int(str(batches[-1]["users"])) * current.body // ENVELOPE
+    for entry in reversed(ledger):
+        note = entry.get("note")
+        if entry["kind"] == "batch" and isinstance(note, dict):
+            return int(str(note["unreadable"])), int(str(note["envelopes"]))
+    return 0, 0
 
 
 def _span(seconds: float) -> str:
     """A span of time in words.
 
-    >>> _span(90), _span(7200), _span(-5), _span(3 * 86400)
-    ('2 min', '2 h', '0 min', '3 d')
+    >>> _span(89), _span(90), _span(7200), _span(-5), _span(3 * 86400)
+    ('89 s', '2 min', '2 h', '0 s', '3 d')
     """
     seconds = max(0.0, seconds)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.0f} h" if seconds < 2 * 86_400 else f"{seconds / 86_400:.0f} d"
@@ -282,7 +293,9 @@ def make_app(monitor: Monitor, host: str) -> Starlette:
         return Response(monitor.page(), media_type="text/html", headers=_HEADERS)
 
     async def alive(_: Request) -> Response:
-        return Response(b'{"ok": true}', media_type="application/json")
+        ok = monitor.alive()
+        body = json.dumps({"ok": ok})
+        return Response(body, 200 if ok else 503, media_type="application/json")
 
     async def ready(_: Request) -> Response:
         checks = [one for some in monitor.checks().values() for one in some]

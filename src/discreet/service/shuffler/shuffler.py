@@ -77,7 +77,6 @@ class Shuffler:
         self._strangers, self._since = float(_STRANGERS), 0.0
         self._arrived: asyncio.Event | None = None
         self._filled = asyncio.Event()
-        self._seen: tuple[int, float] | None = None
         self._checks, self._checked = [Check("store", "red", "was not looked at yet")], 0.0
         self.registry = CollectorRegistry()
         reports = Counter(
@@ -230,17 +229,15 @@ class Shuffler:
         return await self.run(self._store.done, number)
 
     async def totals(self) -> dict[str, int]:
-        """Public ones: of the store, and how old the batch is, as long as this process knows it."""
+        """Public ones: of the store, and how old the batch is."""
         found, row = await self.run(self._store.totals), await self.live()
         if self._store.folder is not None:
             found["bytes_free"] = shutil.disk_usage(self._store.folder).free
         if row is None:
             return found
-        now = self._clock.now()
-        if self._seen is None or self._seen[0] != row.number:
-            self._seen = (row.number, now)
-        left = int(row.announced.manifest.deadline - now)
-        return found | {"batch_age_seconds": int(now - self._seen[1]), "batch_seconds_left": left}
+        left = int(row.announced.manifest.deadline - self._clock.now())
+        age = max(0, self.charter.deadline - left)
+        return found | {"batch_age_seconds": age, "batch_seconds_left": left}
 
     def checks(self) -> list[Check]:
         """What an operator should know, as it was found some seconds ago."""
