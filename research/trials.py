@@ -6,7 +6,8 @@
     python -m research.trials power --runs 400                     # the smallest difference
 
 Regret is exact. Every command takes ``--out FILE.csv`` and appends one row per run or group of
-runs; seeds are those of the command's own `SEED`, which nothing was chosen on.
+runs; with ``--mean`` one for all runs of a cell. Seeds are those of the command's own `SEED`, which
+nothing was chosen on.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from discreet.study.estimate import StudyEstimate
 from discreet.study.power import smallest_difference
 
 SEED = 20261119
+MEASURED = ("batches", "R", "V", "first", "recommended", "wrong", "kept")
 
 # The STAR trial (Tennessee 1985-89, as in the R package mlmRev, data set `star`): class of 13-17
 # pupils, of 22-25, of 22-25 with an aide; kindergarten to grade 3; states: entering, then the third
@@ -258,14 +260,23 @@ def run_arms(options):
 
 
 def run_table(options):
-    """All problems, learners, trust models: one row per run."""
+    """All problems, learners, trust models: one row per run, or their mean."""
     for users in options.users or (1_000, 5_000, 20_000, 50_000):
         for trust in options.trusts or ("central", "shuffle"):
             for epsilon in options.epsilons:
                 for problem in options.problems or PROBLEMS:
                     for name in options.learners or LEARNERS:
-                        for run in range(options.runs):
-                            yield one_run(problem, name, trust, epsilon, users, run)
+                        rows = [
+                            one_run(problem, name, trust, epsilon, users, run)
+                            for run in range(options.runs)
+                        ]
+                        yield from [_mean(rows)] if options.mean else rows
+
+
+def _mean(rows):
+    keys = {name: rows[0][name] for name in ("users", "learner", "trust", "epsilon", "problem")}
+    means = {name: round(float(np.mean([row[name] for row in rows])), 4) for name in MEASURED}
+    return {**keys, "runs": len(rows), **means}
 
 
 def run_star(options):
@@ -353,6 +364,7 @@ def main():
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS)
     parser.add_argument("--learners", nargs="+", choices=LEARNERS)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--mean", action="store_true", help="one row for the runs of a cell")
     options = parser.parse_args()
     began, rows = time.monotonic(), []
     for row in COMMANDS[options.command](options):
@@ -373,14 +385,13 @@ def main():
 
 
 def _print_means(rows):
-    names = ("batches", "R", "V", "first", "recommended", "wrong", "kept")
-    print("users", "learner", "trust", *names, sep="\t")
+    print("users", "learner", "trust", *MEASURED, sep="\t")
     keys = sorted({(row["users"], row["learner"], row["trust"]) for row in rows})
     for users, learner, trust in keys:
         mine = [
             r for r in rows if (r["users"], r["learner"], r["trust"]) == (users, learner, trust)
         ]
-        means = (f"{np.mean([row[name] for row in mine]):.3f}" for name in names)
+        means = (f"{np.mean([row[name] for row in mine]):.3f}" for name in MEASURED)
         print(users, learner, trust, *means, sep="\t")
 
 

@@ -52,6 +52,7 @@ def test_for_the_policy_all_are_in_one_randomised_batch():
 )
 def test_for_participants_stages_double(trust, episodes, batches, expected):
     one = learner(episodes, trust, batches=batches)
+    assert one.settings["stages"] == expected
     kinds = []
     while sum(u for u, _ in kinds) < episodes:
         batch = one.ask()
@@ -101,8 +102,9 @@ def test_it_comes_back_from_its_state(trust, stationary):
 
 
 def test_settings_that_cannot_be_are_refused():
-    with pytest.raises(InvalidInputError, match="batches"):
+    with pytest.raises(InvalidInputError, match=r"batches >= 2.*aim='policy', which is one batch"):
         learner(batches=1)
+    assert learner(batches=1, aim="policy").settings["stages"] == [20_000]
     with pytest.raises(InvalidInputError, match="aim"):
         learner(aim="profit")
 

@@ -133,8 +133,9 @@ class Learning:
         found: dict[str, Any] = {} if self.learner is None else {"learner": self.learner}
         if self.episodes is not None:
             found["episodes"] = parse_value(self.episodes)
-        limit = {} if self.batches is None else {"batches": self.batches}
-        return {**found, "settings": {**parse_settings(self.settings or []), **limit}}
+        if self.batches is not None:
+            found["batches"] = self.batches
+        return {**found, "settings": parse_settings(self.settings or [])}
 
 
 @app.command()
@@ -158,6 +159,7 @@ def start(
     seen = study.smallest_difference
     plain = {
         **_facts(study),
+        "settings": study.settings,
         "smallest_difference": [each if math.isfinite(each) else None for each in seen],
         "token": study.token,
     }
@@ -165,6 +167,7 @@ def start(
         *_guarantee_rows(study),
         ("what to expect", study.what_to_expect),
         ("first batch", counted(study.batch_size, "user")),
+        *([("all stages", study.stages)] if study.stages else []),
         *_key_rows(study),
         ("head", study.head),
     ]

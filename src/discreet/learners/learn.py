@@ -106,12 +106,6 @@ def _learn(
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
     _check_mdp(mdp, spec)
-    if "batches" in settings and spec.schedule != "batch":
-        raise UnsupportedError(
-            f"Learner {spec.name!r} learns after every user and cannot keep to "
-            f"batches={settings['batches']!r}; leave batches out, or use a learner that asks for "
-            "batches, for instance 'flow-ucb'."
-        )
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.schedule_under(trust.name) != "batch":

@@ -108,11 +108,13 @@ def contradictions(sums: CountSums, reward_share: float) -> tuple[str, ...]:
     differ = np.argwhere(~(pooled.transitions & pooled.rewards))
     if not len(differ):
         return ()
-    rows = ", ".join(f"({s}, {a})" for s, a in differ[:5].tolist()) + ", ..." * (len(differ) > 5)
+    rows = ", ".join(f"({s}, {a})" for s, a in differ[:5].tolist())
+    rows += f" and {len(differ) - 5} more" if len(differ) > 5 else ""
     return (
-        f"stationary=True was declared, and the counts contradict it: of {sums.number[0].size} "
-        f"pairs (state, action) {len(differ)} differ between steps by more than noise explains, or "
-        f"all together do: {rows}. Run again without stationary=True.",
+        f"stationary=True was declared, and the counts contradict it: {len(differ)} of "
+        f"{sums.number[0].size} pairs (state, action) differ between steps by more than noise "
+        f"explains, each or together: {rows}. What was learnt is an average over the steps; for "
+        f"people to come do not declare it.",
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 from discreet import _validate
 from discreet._settings import check_names, checked
 from discreet._types import Plain
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, UnsupportedError
 
 ConstantSet = Literal["theory", "practical"]
 
@@ -62,7 +62,14 @@ class Settings:
         An unknown name gets a suggestion; the message names the ``learner``.
         """
         owner = f" of {learner!r}" if learner else ""
-        check_names(f"setting{owner}", given, [item.name for item in fields(cls)])
+        known = [item.name for item in fields(cls)]
+        if "batches" in given and "batches" not in known:
+            raise UnsupportedError(
+                f"Learner {learner!r} asks for its users in its own way and cannot keep to "
+                f"batches={given['batches']!r}; leave batches out, or use a learner that asks for "
+                f"batches, for instance 'flow-ucb'."
+            )
+        check_names(f"setting{owner}", given, known)
         constants = given.get("constants", "practical")
         _validate.choice(get_args(ConstantSet), constants=constants)
         usual = cls.PRACTICAL if constants == "practical" else {}
@@ -158,7 +165,8 @@ def at_least_two_batches(batches: int | None) -> None:
     if batches is not None and batches < 2:
         raise InvalidInputError(
             f"Expected batches >= 2, got batches={batches!r}: the first batch explores and the "
-            "last plays what was learnt; leave batches out for as many as it takes."
+            "last plays what was learnt; leave batches out for as many as it takes, or take the "
+            "learner 'trial' with aim='policy', which is one batch."
         )
 
 

@@ -36,7 +36,7 @@ from discreet.learners.estimate import (
 )
 from discreet.learners.pooling import contradictions
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import OwnSettings
+from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
@@ -135,7 +135,7 @@ class TrialSettings(OwnSettings):
     Attributes:
         aim: ``"participants"``, the best for those who take part; ``"policy"``, the best policy
             for those who come after them.
-        batches: at most so many stages, for participants.
+        batches: at most so many stages, for participants; a trial for the policy is one.
     """
 
     aim: Literal["policy", "participants"] = "participants"
@@ -144,7 +144,9 @@ class TrialSettings(OwnSettings):
     def check(self) -> None:
         """A trial in stages has two at least."""
         super().check()
-        _validate.count(2, batches=self.batches)
+        _validate.count(batches=self.batches)
+        if self.aim == "participants":
+            at_least_two_batches(self.batches)
 
 
 class Trial(FlowLearner[TrialSettings]):
@@ -164,7 +166,11 @@ class Trial(FlowLearner[TrialSettings]):
             first = FIRST * max(noise, 0.5) * shape.actions * starts
             stages = 1 + int(math.log2(max(problem.episodes / first, 2.0)))
             stages = min(stages, self.chosen.batches)
-        self.settings |= {"batches": stages, "stationary": problem.stationary}
+        self._stages = stages
+        sizes: list[int] = []
+        while sum(sizes) < problem.episodes:
+            sizes.append(self._users(sum(sizes), len(sizes)))
+        self.settings |= {"stages": sizes, "stationary": problem.stationary}
         layers = 1 if problem.stationary else shape.horizon
         self._sums = CountSums.empty(layers, shape.states, shape.actions)
         self._steps = CountSums.empty(*shape.visits)
@@ -178,15 +184,19 @@ class Trial(FlowLearner[TrialSettings]):
         self._pending = self._pending or self._stage()
         return Batch(*self._pending)
 
-    def _stage(self) -> tuple[DeterministicPolicy | StochasticPolicy, int]:
-        left, later = self.problem.episodes - self._told, self.settings["batches"] - self._batches
-        users = self.problem.episodes // 2 ** (later - 1) - self._told if later > 1 else left
+    def _users(self, told: int, done: int) -> int:
+        """Of the stage that follows ``done`` others."""
+        left, later = self.problem.episodes - told, self._stages - done
+        users = self.problem.episodes // 2 ** (later - 1) - told if later > 1 else left
         users = max(users, self.mechanism.min_users)
-        if left - users < self.mechanism.min_users:  # too few to be released on their own
-            users = left
+        # Too few to be released on their own join those before them.
+        return left if left - users < self.mechanism.min_users else users
+
+    def _stage(self) -> tuple[DeterministicPolicy | StochasticPolicy, int]:
+        users = self._users(self._told, self._batches)
         if self._batches == 0:
             return uniform_policy(self.problem.shape), users
-        if users == left:
+        if self._told + users == self.problem.episodes:
             return self.greedy(), users
         rng, found = np.random.default_rng((self._seed, self._batches)), self._advantages()
         noise = rng.standard_normal((DRAWS, *found.advantages.shape))

@@ -2,7 +2,7 @@
 
 ::
 
-    learner = "flow-ucb"
+    learner = "trial"                   # flow-ucb, if nobody says
     episodes = 20000                    # users in all
     states = ["ill", "well"]            # or a number
     actions = ["wait", "treat"]         # or a number; the first is what is done today

@@ -92,6 +92,11 @@ class Driver(ABC):
         return None
 
     @property
+    @abstractmethod
+    def settings(self) -> dict[str, Plain]:
+        """The learner's, resolved."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the learner has to say, in sentences."""
         return ()
@@ -156,6 +161,10 @@ class BatchDriver(Driver):
 
     def greedy(self) -> DeterministicPolicy | None:
         return self.learner.greedy()
+
+    @property
+    def settings(self) -> dict[str, Plain]:
+        return self.learner.settings
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -284,6 +293,10 @@ class ContinualDriver(Driver):
     @property
     def mechanism(self) -> ContinualMechanism:
         return self._mechanism
+
+    @property
+    def settings(self) -> dict[str, Plain]:
+        return self.learner.settings.to_dict()
 
     @property
     def sealed(self) -> bool:

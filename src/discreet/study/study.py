@@ -230,6 +230,23 @@ class Study:
         return what_it_sees(*self.smallest_difference, self.episodes, high - low)
 
     @property
+    def settings(self) -> dict[str, Plain]:
+        """The learner's: those that were given, and what the others are."""
+        return dict(self.driver.settings)
+
+    @property
+    def stages(self) -> str:
+        """How many users each recruitment has, where that is public from the start; or nothing."""
+        sizes, aim = self.settings.get("stages"), self.settings.get("aim")
+        if not isinstance(sizes, list):
+            return ""
+        said = f"{' + '.join(f'{size:,}' for size in sizes)} users, aim {aim!r}"
+        most = self._config["settings"].get("batches", 0)
+        if len(sizes) < most and aim == "participants":
+            said += f"; not {most}: the first of more would be too small for its noise"
+        return said
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """The least and the largest reward of a step, in the units of the study's tables."""
         return configs.table_of(self._config).reward_range
