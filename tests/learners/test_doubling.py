@@ -130,3 +130,36 @@ def test_a_study_runs_in_batches_too(tmp_path):
     )  # fmt: skip
     assert study.driver.schedule == "batch"
     assert study.driver.ask().users < 5_000
+
+
+@pytest.mark.parametrize("more", [{"mechanism": "bits"}, {"calibration": "paper"}], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_what_releases_no_visits_is_refused_before_anybody_is_asked(tmp_path, more):
+    trust = discreet.Shuffle(1, 1e-6, **more)
+    with pytest.raises(UnsupportedError, match="needs visits beside transitions"):
+        discreet.start(
+            tmp_path / "study.db",
+            learner="dp-ucbvi",
+            trust=trust,
+            states=3,
+            actions=2,
+            horizon=3,
+            episodes=3_000,
+            sampler="simulation",
+        )
+
+
+@pytest.mark.parametrize("trust", [discreet.Shuffle(1, 1e-6), discreet.Local(1)], ids=str)
+def test_a_study_has_no_literal_learners(tmp_path, trust):
+    with pytest.raises(UnsupportedError, match="Expected literal=False"):
+        discreet.start(
+            tmp_path / "study.db",
+            learner="ldp-obi",
+            trust=trust,
+            states=3,
+            actions=2,
+            horizon=3,
+            episodes=3_000,
+            sampler="simulation",
+            literal=True,
+        )

@@ -12,6 +12,7 @@ from discreet.mdp import (
     MixturePolicy,
     Shape,
     TabularMDP,
+    Trajectories,
     evaluate,
     sample_counts,
     sample_trajectories,
@@ -122,6 +123,31 @@ def test_the_error_is_that_of_noise_and_sampling():
     assert np.mean([f.value.high - f.value.low for f in found]) > 1.5 * without
 
 
+def test_the_noise_is_in_the_error():
+    """The same people, noise alone drawn anew: a quarter of it in the interval would show."""
+    data = people(3_000)
+    found = [evaluated(data, seed=seed).value for seed in range(150)]
+    quiet = np.diff(evaluated(data, trust=NoPrivacy()).value[1:])[0] / (2 * 1.96)
+    noise = np.std([e.value for e in found])
+    stated = np.mean([e.high - e.low for e in found]) / (2 * 1.96)
+    assert noise > quiet
+    assert stated == pytest.approx(np.hypot(noise, quiet), rel=0.25)
+
+
+@pytest.mark.parametrize("users", [30, 1_000])
+@pytest.mark.parametrize("trust", [Central(rho=0.1), Central(0.3, 1e-6)], ids=str)
+def test_a_policy_that_nobody_followed_is_worth_anything_and_no_crash(trust, users):
+    """Where nothing is known the variance is rounding error, of either sign."""
+    rng, shape = np.random.default_rng(0), Shape(states=3, actions=2, horizon=3)
+    states, actions = rng.integers(3, size=(users, 4)), np.zeros((users, 3), int)
+    for seed in range(10):
+        data = Trajectories(states, actions, np.ones((users, 3)))
+        found = evaluate_policy(
+            data, np.ones((3, 3), int), trust, shape=shape, sampler="simulation", seed=seed
+        )
+        assert found.value.low == 0 and found.value.high == pytest.approx(3)
+
+
 def test_deferring_follows_behaviour():
     """Whose probabilities nobody gives: with half of the states left to it, as in simulation."""
     actions = FIRST.copy()
@@ -143,7 +169,7 @@ def test_what_nobody_did_may_be_worth_anything():
     assert "100% of the policy's steps" in str(found)
 
 
-def test_known_rewards_need_no_release():
+def test_known_rewards_narrow_the_interval():
     value = evaluate(MDP, FIRST)
     found = evaluated(people(30_000), rewards=MDP.full_rewards)
     usual = evaluated(people(30_000))

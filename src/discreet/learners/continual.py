@@ -188,6 +188,11 @@ class Doubling(BatchLearner):
     ) -> "Doubling":
         """A learner of this kind in batches."""
         chosen = kind.settings_type.choose(settings, learner=kind.name)
+        if not chosen.last_transitions:
+            raise UnsupportedError(
+                f"Expected literal=False under shuffle, got literal=True: learner {kind.name!r} "
+                f"leaves out the last transition under local privacy only."
+            )
         chosen = replace(chosen, stationary=problem.stationary)
         pairs = problem.shape.states * problem.shape.actions
         cells = pairs * (problem.shape.states + 2)

@@ -157,6 +157,12 @@ def make_batch_learner(
 
         statistics = Doubling.released(settings)
         mechanism = trust.calibrate(problem.shape, schedule="batch", statistics=statistics)
+        if "visits" not in mechanism.noise_variance(mechanism.min_users):
+            raise UnsupportedError(
+                f"Learner {spec.name!r} needs visits beside transitions under shuffle, which the "
+                f"mechanism {mechanism.name!r} does not release; use 'histogram', the default, "
+                f"and calibration='exact'."
+            )
         return Doubling.of(kind, problem, mechanism, rng, settings)
     if kind is None or not issubclass(kind, BatchLearner):
         raise UnsupportedError(

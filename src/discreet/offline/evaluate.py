@@ -159,7 +159,8 @@ def evaluate_policy(
         shape: as in `fit`.
         vocabulary: as in `fit`.
         start: as in `fit`.
-        rewards: as in `fit`: where they are known they are not released.
+        rewards: as in `fit`, where they are known; they are released all the same for actions that
+            the policy does not take, which today's value needs.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal.
         users: the names of the people; with a ledger.
@@ -362,7 +363,7 @@ def _estimate(
             variance += float((noisy * flow.project(flow.spread(noisy), 0.0)).sum())
         reward_noise = counts.noise_variance.get("rewards", 0.0)
         variance += reward_noise * float((of_rewards[flow.support] ** 2).sum())
-        ends.append((value, NORMAL * math.sqrt(variance)))
+        ends.append((value, NORMAL * math.sqrt(max(variance, 0.0))))  # rounding, where 0 is known
     (least, below), (most, above) = ends
     found = np.clip([(least + most) / 2, least - below, most + above], 0.0, horizon)
     return Estimate(*map(float, found)), float(np.clip(unseen / horizon, 0.0, 1.0))

@@ -336,7 +336,7 @@ def bounds_of(
     >>> bounds_of("sdp-pe", "mixture")["shuffle"].where
     '000, Theorem 11'
     >>> bounds_of("dp-ucbvi", mechanism="toeplitz")["central"].text
-    'sqrt(SAH²T) + S²AH²·sqrt(H·ln(1/delta))/eps'
+    'sqrt(SAH²T) + S²AH²·sqrt(H²·ln(1/delta))/eps'
     """
     found = dict(BOUNDS.get(learner, {}))
     if fine == "mixture":
@@ -352,16 +352,20 @@ def bounds_of(
     if mechanism not in _LIKE_GAUSSIAN or learner not in _THEOREMS:
         return free
     theorem = BY_ERROR["000, Theorem 6" if fine == "mixture" else _THEOREMS[learner]]
-    return free | {t: _with_gaussian(theorem, t) for t in found if t != "none"}
+    pooled = bool(stationary) and learner not in ("pe", "sdp-pe")
+    return free | {t: _with_gaussian(theorem, t, pooled) for t in found if t != "none"}
 
 
-def _with_gaussian(theorem: RegretBound, trust: str) -> RegretBound:
-    """A theorem for any noise with E of Gaussian order, of one release or of a sum of K reports."""
-    terms = "HK" if trust == "local" else "H"
+def _with_gaussian(theorem: RegretBound, trust: str, pooled: bool) -> RegretBound:
+    """A theorem for any noise with E of Gaussian order, of one release or of a sum of K reports.
+
+    Counters of all steps together (``pooled``) move by up to H for one user, all others by one.
+    """
+    terms = "H" + "²" * pooled + "K" * (trust == "local")
 
     def error(n: Size) -> float:
         users = n.K if trust == "local" else 1.0
-        return math.sqrt(n.H * users * math.log(1 / n.delta)) / n.epsilon
+        return math.sqrt(n.H ** (1 + pooled) * users * math.log(1 / n.delta)) / n.epsilon
 
     return replace(
         theorem,

@@ -330,7 +330,7 @@ class Central(PrivateTrust):
         delta = self.delta or 1e-6
         check_delta(delta)
         epsilon = gaussian_epsilon(1.0, math.sqrt(2 * rho * (1 - 1e-6)), delta)
-        if self.epsilon not in (0.0, epsilon):
+        if self.epsilon and not math.isclose(self.epsilon, epsilon, rel_tol=1e-9):
             raise InvalidInputError(
                 f"Expected epsilon or rho, got epsilon={self.epsilon!r} and rho={rho!r}; rho is a "
                 f"budget of its own, and epsilon follows from it."

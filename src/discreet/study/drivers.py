@@ -278,6 +278,11 @@ class ContinualDriver(Driver):
         chosen = kind.settings_type.choose(
             {"stationary": problem.stationary, **settings}, learner=kind.name
         )
+        if not chosen.last_transitions:
+            raise UnsupportedError(
+                f"Expected literal=False in a study, got literal=True: learner {kind.name!r} "
+                f"leaves out the last transition in simulated runs only."
+            )
         self._mechanism = _mechanism(problem, trust)
         self.learner = kind(problem, self._mechanism, rng, chosen)
         self._secure = sampler.secure
