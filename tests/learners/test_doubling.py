@@ -97,7 +97,7 @@ def test_policy_optimisation_moves_once_for_a_batch():
     assert isinstance(learner, Doubling)
     batches, done = 0, 0
     while done < 50_000:
-        done, batches = done + learner._size(done), batches + 1
+        done, batches = done + learner.size_after(done), batches + 1
     printed = math.sqrt(2 * math.log(2) / batches) / 4
     assert learner.inside.rate == pytest.approx(learner.inside.settings.rate_scale * printed)
 

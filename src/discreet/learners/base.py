@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
+from discreet.learners.estimate import CountSums, ReleasedRows
 from discreet.learners.settings import ContinualSettings, Settings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
@@ -152,6 +153,67 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
     @abstractmethod
     def begin(self) -> None:
         """Set up what is known before the first batch, and the settings that follow from it."""
+
+
+class StagedLearner(FlowLearner[Chosen_co]):
+    """A flow learner that sums its releases with equal weights, for stages that are public."""
+
+    def begin(self) -> None:
+        """No evidence yet."""
+        shape, stationary = self.problem.shape, self.problem.stationary
+        self.settings["stationary"] = stationary
+        self._sums = CountSums.empty(1 if stationary else shape.horizon, *shape.visits[1:])
+        self._steps = CountSums.empty(*shape.visits)
+        self._seed = int(self.rng.integers(2**62))
+        self._told = self._batches = 0
+        self._pending: Batch | None = None
+
+    @abstractmethod
+    def next_batch(self) -> Batch:
+        """The next stage; asking again gives the same."""
+
+    def ask(self) -> Batch:
+        self._pending = self._pending or self.next_batch()
+        return self._pending
+
+    def add(self, batch: ReleasedRows) -> None:
+        """Take evidence in; by steps, too, where steps were declared to be one."""
+        self._sums.add(batch, 1.0, 1.0)
+        if self.problem.stationary:
+            self._steps.add(batch, 1.0, 1.0)
+
+    def count(self, users: int) -> None:
+        """A stage is over."""
+        self._told += users
+        self._batches += 1
+        self._pending = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether counts contradict a stationarity that was declared."""
+        from discreet.learners.pooling import contradictions
+
+        if not self.problem.stationary or not self._told:
+            return ()
+        centre = self.mechanism.centre
+        return contradictions(self._steps, max(centre, 1 - centre) ** 2)
+
+    def state(self) -> dict[str, Plain]:
+        """Progress and evidence; what is pending follows from them."""
+        return {
+            "told": self._told,
+            "batches": self._batches,
+            "seed": self._seed,
+            "sums": self._sums.to_dict(),
+            "steps": self._steps.to_dict(),
+        }
+
+    def restore(self, state: JsonObject) -> None:
+        self._told, self._seed = int(state["told"]), int(state["seed"])
+        self._batches = int(state["batches"])
+        self._sums = CountSums.from_dict(state["sums"])
+        self._steps = CountSums.from_dict(state["steps"])
+        self._pending = None
 
 
 class ContinualLearner(ABC):

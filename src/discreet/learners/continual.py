@@ -202,10 +202,10 @@ class Doubling(BatchLearner):
         made = cls(problem, mechanism, rng, inside)
         done, inside.policies = 0, 0
         while done < problem.episodes:
-            done, inside.policies = done + made._size(done), inside.policies + 1
+            done, inside.policies = done + made.size_after(done), inside.policies + 1
         return made
 
-    def _size(self, done: int) -> int:
+    def size_after(self, done: int) -> int:
         """Of the batch after ``done`` users; a rest that is too small to be released joins it."""
         problem, fewest = self.problem, self.mechanism.min_users
         pairs = problem.shape.states * problem.shape.actions
@@ -216,7 +216,7 @@ class Doubling(BatchLearner):
 
     def ask(self) -> Batch:
         if self._pending is None:
-            self._pending = Batch(self._policy(), self._size(self._users))
+            self._pending = Batch(self._policy(), self.size_after(self._users))
         return self._pending
 
     def _policy(self) -> Policy:

@@ -26,8 +26,8 @@ from typing import Literal
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, JsonObject, Plain
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet._types import BoolArray, FloatArray
+from discreet.learners.base import Batch, Problem, StagedLearner
 from discreet.learners.elimination.active_set import (
     ImplicitActiveSet,
     check_decisions,
@@ -42,7 +42,6 @@ from discreet.learners.estimate import (
     CountSums,
     ReleasedRows,
 )
-from discreet.learners.pooling import contradictions
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
@@ -174,7 +173,7 @@ class ExploreSettings(OwnSettings):
         at_least_two_batches(self.batches)
 
 
-class ExploreThenCommit(FlowLearner[ExploreSettings]):
+class ExploreThenCommit(StagedLearner[ExploreSettings]):
     """Explore, then commit: see the module."""
 
     name = "explore-then-commit"
@@ -183,6 +182,7 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
 
     def begin(self) -> None:
         """Decide when exploration ends, from public facts."""
+        super().begin()
         problem, mechanism = self.problem, self.mechanism
         if self.chosen.exploration == "designed":
             check_decisions(problem.shape, "A designed exploration", "set exploration='uniform'")
@@ -195,24 +195,7 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         if problem.episodes - length < mechanism.min_users:  # too few to be released on their own
             length = problem.episodes
         self._sizes = _round_sizes(length, self._rounds(), mechanism.min_users)
-        self.settings |= {
-            "length": length,
-            "rounds": self._rounds(),
-            "stationary": problem.stationary,
-        }
-        layers = 1 if problem.stationary else problem.shape.horizon
-        self._sums = CountSums.empty(layers, problem.shape.states, problem.shape.actions)
-        self._steps = CountSums.empty(*problem.shape.visits)
-        self._seed = int(self.rng.integers(2**62))
-        self._told = 0
-        self._batches = 0
-        self._pending: Batch | None = None
-
-    def ask(self) -> Batch:
-        """The next round of exploration, or all users who are left."""
-        if self._pending is None:
-            self._pending = self._next()
-        return self._pending
+        self.settings |= {"length": length, "rounds": self._rounds()}
 
     def tell(self, counts: PrivateCounts) -> None:
         """Add the batch to the model, if it explored."""
@@ -226,33 +209,23 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
                 rows,
                 flow,
                 visits,
-                np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits,
+                np.asarray(counts.row_rewards) + counts.centre * visits,
                 sampling=seen,
                 reward_sampling=seen,
                 noise=noise["transitions"],
                 reward_noise=noise["rewards"],
                 visit_variance=noise["transitions"] * flow.shape[1] / 2 + per_visit * seen / 2,
             )
-            self._sums.add(batch, 1.0, 1.0)
-            if self.problem.stationary:
-                self._steps.add(batch, 1.0, 1.0)
-        self._told += counts.users
-        self._batches += 1
-        self._pending = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Whether counts contradict a stationarity that was declared."""
-        if not self.problem.stationary or not self._told:
-            return ()
-        return contradictions(self._steps, 0.25 if self.mechanism.centred else 1.0)
+            self.add(batch)
+        self.count(counts.users)
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model so far."""
         luck = np.random.default_rng(self._seed).random(self.problem.shape.visits)
         return greedy_policy(self._sums, self.problem.shape.horizon, luck)
 
-    def _next(self) -> Batch:
+    def next_batch(self) -> Batch:
+        """The next round of exploration, or all users who are left."""
         if self._batches < len(self._sizes):
             users = self._sizes[self._batches]
             return Batch(self._explore(users), users)
@@ -276,23 +249,6 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
             return 1
         rounds, batches = self.chosen.rounds, self.chosen.batches
         return rounds if batches is None else min(rounds, batches - 1)
-
-    def state(self) -> dict[str, Plain]:
-        """Progress and evidence; what is pending follows from them."""
-        return {
-            "told": self._told,
-            "batches": self._batches,
-            "seed": self._seed,
-            "sums": self._sums.to_dict(),
-            "steps": self._steps.to_dict(),
-        }
-
-    def restore(self, state: JsonObject) -> None:
-        self._told, self._seed = int(state["told"]), int(state["seed"])
-        self._batches = int(state["batches"])
-        self._sums = CountSums.from_dict(state["sums"])
-        self._steps = CountSums.from_dict(state["steps"])
-        self._pending = None
 
 
 def _round_sizes(length: int, rounds: int, least: int = 1) -> list[int]:

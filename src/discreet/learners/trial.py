@@ -21,20 +21,19 @@ since that all are alike is not assumed. V follows the policy that this prefers.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, JsonObject, Plain
-from discreet.learners.base import Batch, FlowLearner
+from discreet._types import FloatArray, Plain
+from discreet.learners.base import Batch, StagedLearner
 from discreet.learners.estimate import (
     CountSums,
     ReleasedRows,
     action_values,
     visit_noise_factors,
 )
-from discreet.learners.pooling import contradictions
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
@@ -149,7 +148,7 @@ class TrialSettings(OwnSettings):
             at_least_two_batches(self.batches)
 
 
-class Trial(FlowLearner[TrialSettings]):
+class Trial(StagedLearner[TrialSettings]):
     """A randomised trial, or one that shifts in stages: see the module."""
 
     name = "trial"
@@ -158,6 +157,7 @@ class Trial(FlowLearner[TrialSettings]):
 
     def begin(self) -> None:
         """Decide how many stages there are, from public facts."""
+        super().begin()
         problem, mechanism = self.problem, self.mechanism
         shape, starts = problem.shape, int(problem.start.sum())
         stages = 1
@@ -170,19 +170,7 @@ class Trial(FlowLearner[TrialSettings]):
         sizes: list[int] = []
         while sum(sizes) < problem.episodes:
             sizes.append(self._users(sum(sizes), len(sizes)))
-        self.settings |= {"stages": sizes, "stationary": problem.stationary}
-        layers = 1 if problem.stationary else shape.horizon
-        self._sums = CountSums.empty(layers, shape.states, shape.actions)
-        self._steps = CountSums.empty(*shape.visits)
-        self._seed = int(self.rng.integers(2**62))
-        self._told = 0
-        self._batches = 0
-        self._pending: tuple[DeterministicPolicy | StochasticPolicy, int] | None = None
-
-    def ask(self) -> Batch:
-        """The next stage."""
-        self._pending = self._pending or self._stage()
-        return Batch(*self._pending)
+        self.settings["stages"] = sizes
 
     def _users(self, told: int, done: int) -> int:
         """Of the stage that follows ``done`` others."""
@@ -192,22 +180,24 @@ class Trial(FlowLearner[TrialSettings]):
         # Too few to be released on their own join those before them.
         return left if left - users < self.mechanism.min_users else users
 
-    def _stage(self) -> tuple[DeterministicPolicy | StochasticPolicy, int]:
+    def next_batch(self) -> Batch:
+        """Random actions, then a mixture of what may be best, then what seems best."""
         users = self._users(self._told, self._batches)
         if self._batches == 0:
-            return uniform_policy(self.problem.shape), users
+            return Batch(uniform_policy(self.problem.shape), users)
         if self._told + users == self.problem.episodes:
-            return self.greedy(), users
+            return Batch(self.greedy(), users)
         rng, found = np.random.default_rng((self._seed, self._batches)), self._advantages()
         noise = rng.standard_normal((DRAWS, *found.advantages.shape))
         best = (found.advantages + np.sqrt(found.variances) * noise).argmax(axis=-1)
         often = (best[..., None] == np.arange(self.problem.shape.actions)).mean(axis=0)
-        return StochasticPolicy((1 - UNIFORM) * often + UNIFORM / often.shape[-1]), users
+        often = (1 - UNIFORM) * often + UNIFORM / often.shape[-1]
+        return Batch(StochasticPolicy(often), users)
 
     def tell(self, counts: PrivateCounts) -> None:
         """Project onto consistent flows, and add."""
         shape, start = self.problem.shape, self.problem.start
-        policy = (self._pending or self._stage())[0].distribution(shape)
+        policy = cast(DeterministicPolicy | StochasticPolicy, self.ask().policy).distribution(shape)
         rows = np.nonzero(counts.support)
         flow, visits = released_flow(counts, start, policy[rows])
         noise, per_visit = counts.noise_variance, self.mechanism.visit_variance
@@ -227,30 +217,18 @@ class Trial(FlowLearner[TrialSettings]):
             rows,
             flow,
             visits,
-            np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits,
+            np.asarray(counts.row_rewards) + counts.centre * visits,
             sampling=seen * (1 + per_visit),
             reward_sampling=seen,
             noise=noise["transitions"],
             reward_noise=noise["rewards"] + self.mechanism.reward_visit_variance * seen,
             visit_variance=spread,
         )
-        self._sums.add(batch, 1.0, 1.0)  # weights by visits were no better
-        if self.problem.stationary:
-            self._steps.add(batch, 1.0, 1.0)
-        self._told += counts.users
-        self._batches += 1
-        self._pending = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Whether counts contradict a stationarity that was declared."""
-        if not self.problem.stationary or not self._told:
-            return ()
-        return contradictions(self._steps, 0.25 if self.mechanism.centred else 1.0)
+        self.add(batch)  # weights by visits were no better
+        self.count(counts.users)
 
     def _advantages(self) -> Shrunk:
-        centre = 0.5 if self.mechanism.centred else 0.0
-        return advantages(self._sums, self.problem.shape.horizon, centre)
+        return advantages(self._sums, self.problem.shape.horizon, self.mechanism.centre)
 
     def greedy(self) -> DeterministicPolicy:
         """The policy of the shrunk advantages; ties at random."""
@@ -262,23 +240,6 @@ class Trial(FlowLearner[TrialSettings]):
     def extras(self) -> dict[str, Plain]:
         """The policy afterwards, which nobody in the trial need have played."""
         return {"greedy": self.greedy().actions.tolist()}
-
-    def state(self) -> dict[str, Plain]:
-        """Progress and evidence; what is pending follows from them."""
-        return {
-            "told": self._told,
-            "batches": self._batches,
-            "seed": self._seed,
-            "sums": self._sums.to_dict(),
-            "steps": self._steps.to_dict(),
-        }
-
-    def restore(self, state: JsonObject) -> None:
-        self._told, self._seed = int(state["told"]), int(state["seed"])
-        self._batches = int(state["batches"])
-        self._sums = CountSums.from_dict(state["sums"])
-        self._steps = CountSums.from_dict(state["steps"])
-        self._pending = None
 
 
 SPECS = by_name(LearnerSpec.of_batch(Trial, paper="ours"))

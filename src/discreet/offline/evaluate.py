@@ -63,7 +63,7 @@ from discreet.offline.fit import (
     size_of,
     start_of,
 )
-from discreet.offline.improvement import CENTRE, slot_factors, state_factors
+from discreet.offline.improvement import slot_factors, state_factors
 from discreet.offline.release import Episodes, Randomness, Slots, check_trust, guarantee_of, release
 from discreet.privacy.guarantee import Guarantee, said
 from discreet.privacy.ledger import Account, Ledger
@@ -332,7 +332,7 @@ def _estimate(
 ) -> tuple[Estimate, float]:
     """The value of a policy, and the share of its steps in rows that are not known."""
     horizon, users = len(defers), counts.users
-    public, centre = ~np.isnan(known), CENTRE if counts.centred else 0.0
+    public, centre = ~np.isnan(known), counts.centre
     anchor = np.where(public, np.nan_to_num(known), centre)
     ends, unseen = [], 0.0
     for worth in (0.0, 1.0):

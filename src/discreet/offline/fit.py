@@ -36,7 +36,6 @@ from discreet.mdp.policies import MixturePolicy, PolicyLike, StochasticPolicy, a
 from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.offline.improvement import (
-    CENTRE,
     Evidence,
     Improvement,
     gather,
@@ -306,7 +305,7 @@ def behaviour_value(
         total, noise = _from_visits(counts, known_rewards, keep_last=keep_last)
     else:
         total = float(counts.row_rewards.sum())
-        total += CENTRE * horizon * users if counts.centred else 0.0
+        total += counts.centre * horizon * users
         noise = counts.noise_variance["rewards"] * counts.row_rewards.size
     value = min(max(total / users, 0.0), float(horizon))
     sampling = max(value * (horizon - value), horizon / users) / users

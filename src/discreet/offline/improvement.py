@@ -78,8 +78,6 @@ from discreet.privacy.projection.flow import consistent_flow
 from discreet.privacy.projection.measurements import Measurements
 from discreet.privacy.statistics import PrivateCounts
 
-CENTRE = 0.5
-"""Centred rewards are sums of r - 1/2."""
 EASE = 0.1
 _PASSES = 2
 _TIE = 1e-9
@@ -222,7 +220,7 @@ def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool)
         columns[-1] = 1.0
     transitions = _consistent(counts, noise, columns)
     visits, known = transitions.sum(axis=-1), known_rewards[rows]
-    public, centre = ~np.isnan(known), CENTRE if counts.centred else 0.0
+    public, centre = ~np.isnan(known), counts.centre
     rewards = np.where(public, np.nan_to_num(known) * visits, 0.0)
     if counts.row_rewards is not None:
         rewards = np.where(public, rewards, counts.row_rewards + centre * visits)

@@ -85,6 +85,11 @@ class PrivateCounts:
         put(self, "dropped_out", dropped_out)
 
     @property
+    def centre(self) -> float:
+        """c: ``row_rewards`` estimates sums of r - c."""
+        return 0.5 if self.centred else 0.0
+
+    @property
     def transitions(self) -> FloatArray | None:
         """``[H, S, A, S]`` or None."""
         return _as_dense(self.row_transitions, self.support)

@@ -82,7 +82,7 @@ class StudyEstimate:
         self._problem = problem
         self._centre, self._per_visit, self._reward_per_visit = 0.0, 0.0, 0.0
         if isinstance(mechanism, BatchMechanism):
-            self._centre = 0.5 if mechanism.centred else 0.0
+            self._centre = mechanism.centre
             self._per_visit = mechanism.visit_variance
             self._reward_per_visit = mechanism.reward_visit_variance
         shape = problem.shape
@@ -100,13 +100,12 @@ class StudyEstimate:
         if transitions is None:
             transitions = np.zeros((len(visits), self._problem.shape.states))
         told = (rows[0] < len(counts.support) - 1) | counts.last_transitions
-        rewards = np.asarray(counts.row_rewards, np.float64)
         sampling = np.maximum(visits, 0.0)
         batch = ReleasedRows(
             rows,
             np.asarray(transitions, np.float64),
             visits,
-            rewards + visits / 2 if counts.centred else rewards,
+            np.asarray(counts.row_rewards, np.float64) + counts.centre * visits,
             sampling=sampling * (1 + self._per_visit),
             reward_sampling=sampling,
             noise=np.where(told, noise.get("transitions", 0.0), 0.0),

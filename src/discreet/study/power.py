@@ -79,7 +79,7 @@ def smallest_difference(
         _validate.real(spread=spread)
     shape, centre, per_visit, reward_per_visit = mechanism.shape, 0.0, 0.0, 0.0
     if isinstance(mechanism, BatchMechanism):
-        centre = 0.5 if mechanism.centred else 0.0
+        centre = mechanism.centre
         per_visit, reward_per_visit = mechanism.visit_variance, mechanism.reward_visit_variance
     visits = users * share / shape.actions
     noise = mechanism.noise_variance(max(1, users // releases))

@@ -111,7 +111,7 @@ class CountPool:
             variance["rewards"] * noisy,
             counts.users,
             None if visits is None else MeasuredVisits(visits, variance["visits"] * noisy),
-            0.5 if counts.centred else 0.0,
+            counts.centre,
         )
 
     def add(self, other: "CountPool", weight: float = 1.0) -> None:

@@ -246,7 +246,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._sums = CountSums.empty(*shape.visits)
         self._factors = mechanism_factors(shape, problem.start, mechanism)
         initial = problem.start / problem.start.sum()
-        self._planner = Planner(shape, initial, 0.5 if mechanism.centred else 0.0)
+        self._planner = Planner(shape, initial, mechanism.centre)
         self._told = self._batches = 0
         self._request: Request | None = None
 

@@ -306,6 +306,11 @@ class BatchMechanism(Mechanism):
     centred: bool = False
     last_transitions: bool = True
 
+    @property
+    def centre(self) -> float:
+        """c: rewards are released as sums of r - c."""
+        return 0.5 if self.centred else 0.0
+
     def worst_time(self, users: int) -> int:
         """There is one release."""
         return users
