@@ -302,6 +302,12 @@ class TestRho:
         mechanism = Central(rho=0.1).calibrate(self.SHAPE, statistics=("transitions", "rewards"))
         assert mechanism.noise.sigma == pytest.approx((16 / (2 * 0.1)) ** 0.5, rel=1e-4)
 
+    @pytest.mark.parametrize("name", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
+    def test_somebody_who_comes_three_times_is_in_the_rho_that_is_printed(self, name):
+        trust = Central(rho=0.1, mechanism=name, participations=3)
+        mechanism = trust.calibrate(self.SHAPE, schedule="continual", episodes=64)
+        assert 0.08 < mechanism.concentrated() <= 0.1
+
     def test_the_conversion_is_shown_and_better_than_that_of_every_such_mechanism(self):
         for rho in (0.01, 0.1, 1.0):
             trust = Central(rho=rho, delta=1e-5)
