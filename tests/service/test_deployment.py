@@ -57,15 +57,17 @@ def test_ports_are_the_same_everywhere(tmp_path):
         fields["private"],
     ]
     assert f"EXPOSE {fields['port']} {fields['private'].rpartition(':')[2]}\n" in docker
-    assert f"http://{fields['private']}/readyz" in docker
     services = yaml.safe_load(compose)["services"]
+    assert "HEALTHCHECK" not in docker  # an analyser has no such port
+    assert f"http://{fields['private']}/readyz" in str(services["shuffler"]["healthcheck"])
     assert services["tls"]["network_mode"] == "service:shuffler"
     assert services["shuffler"]["ports"] == ["443:443"] and "listen 443 ssl;" in nginx
 
 
 def test_the_analysers_requests_have_places_of_their_own_for_every_study():
-    (own,) = re.findall(r"location ~ (\S+) \{", (SHIPPED / "nginx.conf").read_text())
+    own, operators = re.findall(r"location ~ (\S+) \{", (SHIPPED / "nginx.conf").read_text())
     for start in ("", f"/studies/{'0f' * 32}"):
+        assert re.match(operators, f"{start}/livez") and re.match(operators, f"{start}/readyz")
         assert re.match(own, f"{start}/v1/batches/3/done")
         assert not re.match(own, f"{start}/v1/reports")
 

@@ -120,7 +120,8 @@ def test_p26_sqlite_says_that_the_disk_is_full(tmp_path):
     store.close()
 
 
-def test_p26_metrics_count_by_code_and_know_nobody(place):
+def test_p26_metrics_count_by_code_and_know_nobody(place, caplog):
+    caplog.set_level("INFO")
     passes, strangers = ticket.make(3), ticket.make(2)
     with serving(make_test_shuffler(place, OF, passes)) as url, Client(url, TOKEN) as client:
         one = announced(OF, users=4)
@@ -130,10 +131,17 @@ def test_p26_metrics_count_by_code_and_know_nobody(place):
         for pass_ in (*passes, passes[0], *strangers):
             with contextlib.suppress(Refusal):
                 client.send(fake_report(one, pass_))
+        with Client(url, "wrong") as stranger, contextlib.suppress(Refusal):
+            stranger.state(0)
         text, totals = HTTP.get(f"{url}/metrics").text, client.metrics()
+    name = f"study {OF.id.hex()[:16]}"
+    assert f"{name}: manifest 0 opens a batch of 4" in caplog.text
+    assert f"{name}: a request without the analyser's token was refused" in caplog.text
+    assert totals["unauthorised_total"] == 1
     samples = [s for m in text_string_to_metric_families(text) for s in m.samples]
     codes = {s.labels["code"]: s.value for s in samples if s.name == "discreet_reports_total"}
     told = {code: int(count) for code, count in codes.items() if count}
+    assert "ticketSpent" in codes and "badManifest" not in codes  # which no report can be
     assert told == {"accepted": 3, "ticketSpent": 1, "unknownTicket": 2}
     assert {name for s in samples for name in s.labels} == {"code"}
     assert totals["manifests_refused_total"] == 1 and totals["received"] == 3

@@ -63,7 +63,7 @@ def test_a_study_that_runs_well_is_green(seen):
         for step, row in zip(names["steps"], asked, strict=True)
     }
     assert f"{analyser.study.users:,} of 40" in monitor.sight.facts["users so far"]
-    assert "(4, 0.0001)-SDP" in monitor.sight.facts["privacy spent"]
+    assert "epsilon 4, delta 0.0001, unless" in monitor.sight.facts["privacy spent"]
 
 
 def test_what_goes_wrong_is_yellow_or_red(seen, monkeypatch):

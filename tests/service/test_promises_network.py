@@ -204,7 +204,7 @@ def test_p25_a_file_of_certificates_that_is_none_is_one_sentence(tmp_path):
 @needs_nginx
 def test_a_study_to_which_much_happens_and_what_its_operators_see(tmp_path):
     """A bounded sample of `python -m tests.soak.operations`, whose full form is for `make soak`."""
-    sizes = ["--users", "100", "--kills", "4", "--ages", "0", "--log", str(tmp_path / "log")]
+    sizes = ["--users", "100", "--kills", "2", "--ages", "0", "--log", str(tmp_path / "log")]
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak.operations", *sizes],
         cwd=pathlib.Path(__file__).parents[2],
@@ -214,5 +214,5 @@ def test_a_study_to_which_much_happens_and_what_its_operators_see(tmp_path):
     )
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     stages = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert [one["stage"] for one in stages][-1] == "finished" and len(stages) >= 10
+    assert [one["stage"] for one in stages][-1] == "finished" and len(stages) >= 8
     assert all(one["right"] for one in stages)

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
@@ -173,6 +174,9 @@ def test_p22_a_backup_that_hangs_is_given_up_and_one_that_ends_is_written_down(
     with pytest.raises(DiscreetError, match=r"The backup failed: .*timed out after .*stays at"):
         analysers.back_up(AnalyserConfig(folder=tmp_path, backup="sleep 60", **names), 1)
     monkeypatch.undo()
+    names["study"] = "study.db"
+    with pytest.raises(DiscreetError, match="The backup failed"):  # who reads the study waits
+        analysers.back_up(AnalyserConfig(folder=tmp_path, backup="flock -n . true", **names), 1)
     config = AnalyserConfig(folder=tmp_path, backup="true", **names)
     analysers.back_up(config, 3, ManualClock(NOW))
     assert analysers.last_backup(config) == (3, NOW)
@@ -591,11 +595,15 @@ def test_p30_several_studies_share_a_server_and_nothing_else(tmp_path):
             assert code(second.send, fake_report(mine, theirs[0])) == "policyOutdated"
             second.send(fake_report(yours, theirs[0]))
             assert first.metrics()["received"] == second.metrics()["received"] == 1
-        shown = CliRunner().invoke(make_app(), ["service", "status", "--url", url, "--json"])
-        assert [entry["purpose"] for entry in json.loads(shown.output)["studies"]] == [
-            "a test",
-            "another",
-        ]
+        for place in (url, url + paths[0]):
+            shown = CliRunner().invoke(make_app(), ["service", "status", "--url", place, "--json"])
+            found = [entry["purpose"] for entry in json.loads(shown.output)["studies"]]
+            assert found == ["a test", "another"]
+        with httpx.Client() as http:
+            answer = http.get(url + paths[1])
+            assert answer.status_code == 308 and answer.headers["location"] == f"{other.id.hex()}/"
+            names = [check["name"] for check in http.get(f"{url}/readyz").json()["checks"]]
+        assert len(set(names)) == len(names) > 2
 
 
 def test_p30_a_study_stands_once_in_a_process(tmp_path):

@@ -7,8 +7,8 @@ each role, a lost key and an abandoned batch, every role put back from every age
 lines of docs/service/operate.md, new tickets, token and signing key, a clock 40 days ahead. At
 every stage livez, readyz, metrics, logs and the operator's page must say what is the case: all of
 it stands in the log. At the end every person is in one counted batch at most, whatever copy of the
-study counted it, and the ledger fits the manifests of both sides. `--ages 0` leaves out restores
-and new keys.
+study counted it, and the ledger fits the manifests of both sides. `--ages 0` leaves out restores,
+new keys and full disks.
 """
 
 import contextlib
@@ -403,9 +403,9 @@ def operate(site, kills, ages):
     site.batch(3)
     site.stage(f"{kills // 2} SIGKILLs")
     shuffler_away(site)
-    full_disks(site)
     lost_key(site)
     if ages:
+        full_disks(site)
         new_token(site)
         new_signing_key(site)
     wrong_clock(site)

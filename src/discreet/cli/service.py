@@ -73,7 +73,12 @@ class Studied:
 
     learner: Annotated[str, typer.Option(help="A batch learner.")] = "flow-ucb"
     states: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "4"
-    actions: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "2"
+    actions: Annotated[
+        str,
+        typer.Option(
+            help="Their number, or names with commas; first what is done without a study."
+        ),
+    ] = "2"
     steps: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "6"
     start: Annotated[str, typer.Option(help="Start states with commas, if that is public.")] = ""
     episodes: Annotated[int, typer.Option(help="How many users will take part in all.")] = 10_000
@@ -429,8 +434,9 @@ def status(
     with Client(url, ca_file=ca_file) as client:
         charter, totals = Charter.from_bytes(client.charter()), client.metrics()
         studies: list[dict[str, Any]] = [{**one, "totals": totals} for one in client.studies()]
+        root = url.partition("/studies/")[0].rstrip("/")
         for one in studies[1:]:
-            with Client(url.rstrip("/") + one["path"], ca_file=ca_file) as other:
+            with Client(root + one["path"], ca_file=ca_file) as other:
                 one["totals"] = other.metrics()
     if json:
         echo_json(_said(charter) | {"totals": totals, "studies": studies})
@@ -504,6 +510,7 @@ def _said(charter: "Charter") -> dict[str, Plain]:
 
 def _show_charter(charter: "Charter") -> None:
     from discreet.privacy.guarantee import rounded_down
+    from discreet.service.protocol.report import HEADER
 
     rows = [
         ["study", charter.id.hex()],
@@ -511,6 +518,7 @@ def _show_charter(charter: "Charter") -> None:
         ["guarantee", charter.guarantee],
         ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
         ["least batch", f"{charter.min_users} users"],
+        ["largest report", f"{HEADER + charter.largest_body:,} bytes"],
     ]
     print_table("Charter", FACTS, rows)
     together = [[who, what] for who, what in charter.collusion.items()]

@@ -17,6 +17,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import os
 import shlex
 import signal
@@ -61,6 +62,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter, layout_of
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
+from discreet.study.store import alone_in
 from discreet.study.study import Study, resume
 
 log = logging.getLogger("discreet.service.analyser")
@@ -592,6 +594,8 @@ def make_analyser(
 def back_up(config: AnalyserConfig, batches: int, clock: Clock | None = None) -> None:
     """Run the command of the file, in the analyser's folder, and wait for it, not for ever.
 
+    Nobody opens the study meanwhile: files of the database that come and go would spoil a copy.
+
     Args:
         config: the analyser's file.
         batches: how many the study has counted; written down with the time if all went well.
@@ -601,13 +605,14 @@ def back_up(config: AnalyserConfig, batches: int, clock: Clock | None = None) ->
     if not command:
         return
     try:
-        subprocess.run(
-            command,
-            cwd=config.folder,
-            check=True,
-            stdin=subprocess.DEVNULL,
-            timeout=BACKUP_SECONDS,
-        )
+        with alone_in(config.path(config.study).resolve().parent, math.inf):
+            subprocess.run(
+                command,
+                cwd=config.folder,
+                check=True,
+                stdin=subprocess.DEVNULL,
+                timeout=BACKUP_SECONDS,
+            )
         done = {"batches": batches, "at": (clock or SystemClock()).now()}
         write_atomically(config.path(_BACKED_UP), json.dumps(done).encode())
     except (OSError, subprocess.SubprocessError) as error:

@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 from discreet._types import Plain
 from discreet.errors import DiscreetError
+from discreet.privacy.guarantee import rounded_up
 from discreet.service import configs, health, verification
 from discreet.service.analyser import Analyser, last_backup
 from discreet.service.client import UnreachableError
@@ -43,6 +44,18 @@ _LONG = 60.0
 """Seconds after which a step is a long one."""
 _STUCK = 3600.0
 """Seconds that no step takes: the process hangs."""
+METRICS = {
+    "users": "People counted.",
+    "batches": "Batches counted.",
+    "opens": "Batches opened since the start.",
+    "open_seconds": "In which they were opened.",
+    "envelopes_unreadable": "In the last counted batch.",
+    "batch_wanted": "Reports that fill the open batch.",
+    "batch_received": "Reports in it.",
+    "batch_seconds_left": "To its deadline.",
+    "step_age_seconds": "Since the last step.",
+}
+"""Name -> meaning."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -141,7 +154,8 @@ class Monitor:
         }
         facts = {
             "users so far": f"{study.users:,} of {study.episodes:,}, {study.batches} batches",
-            "privacy spent": f"by each of them, once: {study.guarantee}",
+            "privacy spent": f"by each of them, once: epsilon {rounded_up(charter.epsilon)}, delta "
+            f"{rounded_up(charter.delta, 3)}, unless shuffler and analyser work together",
         }
         names, paused = charter.names, not public.get("batches_open")
         rows = [[0] * charter.states] * charter.horizon  # the first action: what is done today
@@ -239,8 +253,7 @@ class Monitor:
             totals["batch_seconds_left"] = sight.deadline - now
         registry = CollectorRegistry()
         for name, value in totals.items():
-            words = f"Public total: {name.replace('_', ' ')}."
-            Gauge(f"discreet_analyser_{name}", words, registry=registry).set(value)
+            Gauge(f"discreet_analyser_{name}", METRICS[name], registry=registry).set(value)
         worst = Gauge("discreet_analyser_red", "Checks that are red.", registry=registry)
         worst.set(sum(one.colour == "red" for some in self.checks().values() for one in some))
         return generate_latest(registry)

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.service.protocol import manifest, ticket
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
-from discreet.service.shuffler.shuffler import Shuffler
+from discreet.service.shuffler.shuffler import CODES, Shuffler
 from discreet.service.shuffler.web import ANSWERS, REPORTS, Express, make_app, problem, read_body
 from helpers.services import TOKEN, announced, charter, fake_report, make_test_shuffler
 
@@ -246,7 +246,7 @@ def test_a_report_comes_whole_or_in_parts():
         assert shuffler.taken == [b"abc"]
 
 
-@pytest.mark.parametrize("code", PROBLEMS)
+@pytest.mark.parametrize("code", CODES)
 def test_every_refusal_is_the_same_document_as_elsewhere(code):
     for answer in (code, Refusal(code)):
         start, body = asked(Taker(answer), part(b"abc"))
@@ -296,4 +296,4 @@ def test_everything_else_goes_to_the_framework(path, method):
 
 
 def test_answers_are_made_beforehand():
-    assert set(ANSWERS) == {"accepted", *PROBLEMS}
+    assert set(ANSWERS) == {"accepted", *CODES}

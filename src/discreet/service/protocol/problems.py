@@ -38,10 +38,16 @@ PROBLEMS = {
     "badManifest": Problem(422, "The manifest breaks the charter."),
     "badDeadline": Problem(422, "The deadline is past or too far: a clock is wrong."),
     "badSignature": Problem(403, "The signature is not that of the study's analyser."),
-    "unauthorised": Problem(401, "This endpoint is the analyser's."),
+    "unauthorised": Problem(
+        401,
+        "This is the analyser's, and the token is not: compare token_file here with "
+        "analyser_token_sha256 at the shuffler.",
+    ),
     "unknownVersion": Problem(422, "This version of the format is not known here."),
     "busy": Problem(503, "Too much at once; send the same bytes again in a moment."),
-    "notFound": Problem(404, "There is no such endpoint."),
+    "notFound": Problem(
+        404, "There is nothing at this address: check url, with /studies/NAME if it has one."
+    ),
     "notAllowed": Problem(405, "This endpoint does not take this method."),
     "broken": Problem(500, "Something failed here; nothing was changed."),
 }

@@ -26,7 +26,7 @@ from discreet.service.protocol import report
 from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
-from discreet.service.protocol.problems import PROBLEMS, Refusal
+from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
 from discreet.service.shuffler.state import ACCEPTED, BatchState, Store, StoreBusyError
 
@@ -42,6 +42,20 @@ _STRANGERS = 100
 """Reports in a second that are read although nobody here knows their ticket."""
 _PROBE = 5.0
 """Seconds between looks at the store's health; after three of them the last one says nothing."""
+CODES = (
+    "tooLarge",
+    "tooSlow",
+    "wrongLength",
+    "unknownVersion",
+    "copiedEnvelope",
+    "unknownTicket",
+    "ticketSpent",
+    "policyOutdated",
+    "noOpenBatch",
+    "busy",
+    "broken",
+)
+"""With which a report may be refused."""
 _TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -82,11 +96,17 @@ class Shuffler:
         reports = Counter(
             "discreet_reports", "Reports by what became of them.", ["code"], registry=self.registry
         )
-        self._reports = {code: reports.labels(code) for code in (ACCEPTED, *PROBLEMS)}
+        self._reports = {code: reports.labels(code) for code in (ACCEPTED, *CODES)}
         self._seals = Summary("discreet_seal_seconds", "Sealing a batch.", registry=self.registry)
         self._refused = Counter(
             "discreet_manifests_refused", "Manifests refused.", registry=self.registry
         )
+        self._unauthorised = Counter(
+            "discreet_unauthorised",
+            "Requests without the analyser's token.",
+            registry=self.registry,
+        )
+        self._name = f"study {charter.id.hex()[:16]}"
         self._store = self._thread.submit(make_store).result()
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
@@ -158,13 +178,19 @@ class Shuffler:
     async def announce(self, number: int, signed: bytes) -> bool:
         """Open a batch; False if this very manifest was announced before."""
         try:
-            return await self._announce(number, signed)
+            new = await self._announce(number, signed)
         except Refusal as refusal:
             self._refused.inc()
-            log.warning(
-                "manifest %d was refused: %s", number, refusal, extra={"code": refusal.code}
-            )
+            words = "%s: manifest %d was refused: %s"
+            log.warning(words, self._name, number, refusal, extra={"code": refusal.code})
             raise
+        if new:
+            manifest = manifests.parse(signed)
+            log.info("%s: manifest %d opens a batch of %d", self._name, number, manifest.users)
+            if manifest.abandons is not None:
+                words = "%s: manifests %d to %d are abandoned"
+                log.warning(words, self._name, manifest.abandons, number - 1)
+        return new
 
     async def _announce(self, number: int, signed: bytes) -> bool:
         try:
@@ -270,12 +296,16 @@ class Shuffler:
         """The batch that is open, full, sealed or handed."""
         return await self.run(self._store.live)
 
-    def is_analyser(self, authorization: str) -> bool:
-        """Whether a request carries the analyser's token; compared in constant time."""
+    def check_analyser(self, authorization: str) -> None:
+        """Refuse a request without the analyser's token; compared in constant time."""
         scheme, _, token = authorization.partition(" ")
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         known = [hmac.compare_digest(digest, one) for one in self._token_digests]
-        return any(known) and scheme.lower() == "bearer"
+        if not any(known) or scheme.lower() != "bearer":
+            self._unauthorised.inc()
+            words = "%s: a request without the analyser's token was refused"
+            log.warning(words, self._name, extra={"code": "unauthorised"})
+            raise Refusal("unauthorised")
 
     def reload(self, token_digests: Sequence[bytes], digests: Sequence[bytes]) -> None:
         """From now on these tokens are the analyser's, and these tickets may take part, too."""
@@ -295,10 +325,10 @@ class Shuffler:
                 pass  # others are answered between two steps
             if state == "sealed":
                 self._seals.observe(asyncio.get_running_loop().time() - began)
-                log.info("batch sealed")
+                log.info("%s: the batch of manifest %d is sealed", self._name, row.number)
         late = self._clock.now() > row.announced.manifest.deadline
         if row.state == "open" and late and await self.run(self._store.expire, row.number):
-            log.info("batch expired")
+            log.info("%s: the batch of manifest %d has expired", self._name, row.number)
 
     async def _look(self) -> None:
         while True:

@@ -31,8 +31,8 @@ from discreet.device.wire import LARGEST_BODY
 from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
-from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.state import ACCEPTED
+from discreet.service.shuffler.shuffler import CODES, Shuffler
+from discreet.service.shuffler.state import ACCEPTED, STATES
 
 log = logging.getLogger("discreet.service.shuffler.web")
 SECONDS = 20.0
@@ -56,6 +56,17 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-cache",
 }
+METRICS = {f"batches_{state}": f"Batches that are {state}." for state in STATES} | {
+    "tickets": "Tickets that this shuffler was told of.",
+    "tickets_spent": "Tickets with which somebody has taken part.",
+    "tickets_void": "Tickets that nobody may use any more, of abandoned batches or a lost store.",
+    "received": "Reports in the batch that is not done yet.",
+    "wanted": "Reports that fill it.",
+    "batch_age_seconds": "Since its manifest was made.",
+    "batch_seconds_left": "To its deadline.",
+    "bytes_free": "On the disk of the store.",
+}
+"""Name -> meaning, of what is read from the store."""
 Document = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -86,7 +97,6 @@ class Operation(NamedTuple):
 
 _JSON = {200: "application/json"}
 _BODY = ("tooLarge", "tooSlow", "wrongLength")
-_TICKET = ("unknownTicket", "ticketSpent", "policyOutdated", "noOpenBatch")
 _MANIFEST = (
     "badSignature",
     "unknownVersion",
@@ -122,7 +132,7 @@ OPERATIONS = (
         "POST",
         "Take part: one sealed report.",
         {201: ""},
-        (*_BODY, "unknownVersion", "copiedEnvelope", *_TICKET),
+        CODES,
         report.HEADER + LARGEST_BODY,
     ),
     Operation(
@@ -194,6 +204,10 @@ class Studies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         parts = scope.get("path", "").split("/", 3)
+        if len(parts) == 3 and parts[1] == "studies" and parts[2] in self._apps:
+            there = Response(status_code=308, headers={"location": f"{parts[2]}/"})
+            await there(scope, receive, send)
+            return
         if parts[:2] == ["", "studies"] and len(parts) == 4 and parts[2] in self._apps:
             own = {**scope, "path": f"/{parts[3]}", "raw_path": f"/{parts[3]}".encode()}
             await self._apps[parts[2]](own, receive, send)
@@ -250,8 +264,8 @@ class _Endpoints:
         async def answered(request: Request) -> Response:
             try:
                 given = request.headers.get("authorization", "")
-                if operation.analyser and not self._shuffler.is_analyser(given):
-                    raise Refusal("unauthorised")
+                if operation.analyser:
+                    self._shuffler.check_analyser(given)
                 return await do(request)
             except Refusal as refusal:
                 return problem(refusal.code)
@@ -314,14 +328,19 @@ class _Endpoints:
 
     async def ready(self, _: Request) -> Response:
         checks = [check for one in self._all for check in one.checks()]
+        if len(self._all) > 1:
+            names = [one.charter.id.hex()[:16] for one in self._all for _ in one.checks()]
+            checks = [
+                check._replace(name=f"{check.name} of study {name}")
+                for check, name in zip(checks, names, strict=True)
+            ]
         status = 200 if health.ready(checks) else 503
         return Response(health.to_json(checks), status, media_type="application/json")
 
     async def metrics(self, _: Request) -> Response:
         registry = CollectorRegistry()
         for name, value in sorted((await self._shuffler.totals()).items()):
-            words = name.replace("_", " ")
-            Gauge(f"discreet_{name}", f"Public total: {words}.", registry=registry).set(value)
+            Gauge(f"discreet_{name}", METRICS[name], registry=registry).set(value)
         text = generate_latest(registry) + generate_latest(self._shuffler.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
@@ -425,7 +444,7 @@ def _answer(code: str) -> tuple[Message, Message]:
     )
 
 
-ANSWERS = {code: _answer(code) for code in (ACCEPTED, *PROBLEMS)}
+ANSWERS = {code: _answer(code) for code in (ACCEPTED, *CODES)}
 """Every answer to a report is one of a few."""
 
 
