@@ -2346,8 +2346,8 @@ _SERVICE = (
     Mutant(
         "service-rubbish-counted",
         "a batch of rubbish is counted, and nobody hears of it",
-        "if unreadable <= max(1 - self.charter.honest, RUBBISH) * total or",
-        "if unreadable <= total or",
+        "if unreadable <= max(1 - self.charter.honest, RUBBISH) * envelopes:",
+        "if unreadable <= envelopes:",
         ("test_p27_a_batch_of_rubbish_needs_a_persons_word",),
     ),
     Mutant(
