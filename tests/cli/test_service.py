@@ -176,3 +176,14 @@ def test_bad_numbers_are_refused_before_anything_starts(tmp_path, words):
         make_app(), ["service", "demo", "--output", str(tmp_path / "x"), *words]
     )
     assert done.exit_code != 0 and not (tmp_path / "x").exists()
+
+
+def test_in_a_log_of_json_the_last_line_is_one_too(tmp_path, caplog):
+    path = tmp_path / "analyser.toml"
+    names = {"charter": "none.json", "study": "s.db", "signing_key": "k", "token_file": "t"}
+    fields = names | {"url": "http://127.0.0.1:9"}
+    path.write_text("".join(f'{name} = "{value}"\n' for name, value in fields.items()))
+    words = ["service", "analyser", "--config", str(path), "--log-format", "json"]
+    done = CliRunner().invoke(make_app(), words)
+    assert done.exit_code == 2 and done.output == ""
+    assert [record.code for record in caplog.records] == ["ended"] and "none.json" in caplog.text

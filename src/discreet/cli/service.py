@@ -1,9 +1,12 @@
 """`discreet service`: private learning from real devices, one command per role and task."""
 
+import contextlib
+import logging
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -278,7 +281,21 @@ def shuffler(
     from discreet.service.configs import ShufflerConfig
     from discreet.service.shuffler.server import serve
 
-    serve(ShufflerConfig.read(config), rehearsal=rehearsal, log_format=log_format)
+    read = ShufflerConfig.read(config)
+    with _last_line(log_format):
+        serve(read, rehearsal=rehearsal, log_format=log_format)
+
+
+@contextlib.contextmanager
+def _last_line(log_format: str) -> Iterator[None]:
+    """In a log of JSON the reason for the end is a line like all others."""
+    try:
+        yield
+    except DiscreetError as error:
+        if log_format == "text":
+            raise
+        logging.getLogger("discreet.service").error("%s", error, extra={"code": "ended"})
+        raise typer.Exit(2) from None
 
 
 @app.command("analyser")
@@ -298,10 +315,11 @@ def analyser(
     from discreet.service.monitor import watched
 
     read = AnalyserConfig.read(config)
-    ended = analyse(
-        read, rehearsal=rehearsal, log_format=log_format, watched=watched, accepted=accept
-    )
-    say(f"The analyser ended: {ended}.")
+    with _last_line(log_format):
+        ended = analyse(
+            read, rehearsal=rehearsal, log_format=log_format, watched=watched, accepted=accept
+        )
+    say(f"The study is {ended}." if ended == "finished" else "The analyser was told to end.")
 
 
 @app.command("abandon")
