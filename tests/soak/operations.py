@@ -408,8 +408,8 @@ def operate(site, kills, ages):
         full_disks(site)
         new_token(site)
         new_signing_key(site)
+    new_tickets(site)  # from here on a batch of all who are left can be filled
     wrong_clock(site)
-    new_tickets(site)
     for age in range(1, ages + 1):
         restored_analyser(site, age)
     site.chaos(kills - kills // 2)
