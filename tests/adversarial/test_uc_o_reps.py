@@ -115,11 +115,12 @@ def fresh(trust=None, **settings):
     return one_block(UcOReps, chosen, EPISODES, trust)
 
 
+@pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6)])
-def test_a_block_is_pay_play_release_boxes_solve(trust):
-    learner, episodes = fresh(trust)
+def test_a_block_is_pay_play_release_boxes_solve(trust, literal):
+    learner, episodes = fresh(trust, literal=literal)
     run_block(episodes, learner.boxes, learner.state, False)
-    again, plain = fresh(trust)
+    again, plain = fresh(trust, literal=literal)
     mdp, users = again.world.mdp, plain.users
     policy = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
     boxes = open_boxes(mdp.widths, mdp.shape.transitions)
@@ -127,7 +128,8 @@ def test_a_block_is_pay_play_release_boxes_solve(trust):
         paid = expected_loss(mdp.transitions, mdp.widths, policy, plain.losses[k])
         assert episodes.paid[k] == pytest.approx(paid, abs=1e-5)
         add_layered_user(users, k, learner_policy(policy))
-        update_boxes(users.public, plain.errors[k], plain.log_iota, plain.confidence, boxes)
+        width = (plain.errors[k], plain.log_iota, plain.confidence)
+        update_boxes(users.public, *width, boxes, literal)
         solution = entropy_ftrl(plain.rate * users.public.losses, boxes)
         policy = solution.policy
         if k == 5:

@@ -169,13 +169,13 @@ def fresh_block(trust=None, **settings):
     return one_block(UobLbps, chosen, BLOCK, trust)
 
 
-@pytest.mark.parametrize("estimator", ["centred", "paper"])
+@pytest.mark.parametrize(("estimator", "literal"), [("centred", False), ("paper", True)])
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6)])
-def test_a_block_is_pay_play_bound_estimate_boxes_step(trust, estimator):
-    learner, episodes = fresh_block(trust, loss_estimator=estimator)
+def test_a_block_is_pay_play_bound_estimate_boxes_step(trust, estimator, literal):
+    learner, episodes = fresh_block(trust, loss_estimator=estimator, literal=literal)
     centred = estimator == "centred"
     run_block(episodes, learner.limit, centred, learner.boxes, learner.state)
-    again, plain = fresh_block(trust, loss_estimator=estimator)
+    again, plain = fresh_block(trust, loss_estimator=estimator, literal=literal)
     mdp, users = again.world.mdp, plain.users
     boxes = open_boxes(mdp.widths, mdp.shape.transitions)
     state = barrier_state(mdp.widths, mdp.shape.actions)
@@ -187,7 +187,8 @@ def test_a_block_is_pay_play_bound_estimate_boxes_step(trust, estimator):
         add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
         estimate_losses(users.public.losses, bounds, users.widths, again.limit, centred, estimate)
-        update_boxes(users.public, plain.errors[k], plain.log_iota, plain.confidence, boxes)
+        width = (plain.errors[k], plain.log_iota, plain.confidence)
+        update_boxes(users.public, *width, boxes, literal)
         gap, _ = barrier_step(estimate, plain.rate, boxes, state, costs)
         assert episodes.gaps[k] == pytest.approx(gap, rel=1e-12, abs=1e-300)
     np.testing.assert_array_equal(state.policy, learner.policy)

@@ -326,6 +326,10 @@ def test_confidence_boxes_by_hand():
     N, P = 100_004, np.array([30_002, 70_002]) / 100_004
     beta = np.sqrt(2 * P * (1 - P) * 2 / N) + (4 * 8 + 7 * 2) / N
     np.testing.assert_allclose(boxes.upper[0, 0, 0] - boxes.lower[0, 0, 0], 2 * beta)
+    # literally: the root of (3.1) over both terms
+    update_boxes(counts, 8.0, 2.0, 1.0, boxes, True)
+    beta = np.sqrt(2 * P * (1 - P) * 2 / N + (4 * 8 + 7 * 2) / N)
+    np.testing.assert_allclose(boxes.upper[0, 0, 0] - boxes.lower[0, 0, 0], 2 * beta)
 
 
 def test_true_transitions_stay_inside_the_boxes():

@@ -175,6 +175,10 @@ def test_a_budget_of_concentrated_privacy(discreet):
     assert found["concentrated"] <= 0.1
     code, out, _ = discreet("calibrate", "--trust", "central", "--rho", "0.1")
     assert code == 0 and "(1.995, 1e-06)-JDP by 0.1-zCDP" in out
+    assert "Also" not in out  # once is enough
+    both = ("--rho", "0.1", "--epsilon", "1")
+    code, _, err = discreet("calibrate", "--trust", "central", *both)
+    assert code == 2 and "leave one of them out" in " ".join(err.split())
     code, _, err = discreet("calibrate", "--rho", "0.1")
     assert code == 2 and "--rho belongs to --trust central" in " ".join(err.split())
 

@@ -476,7 +476,7 @@ def test_exact_noise_makes_the_claim_of_a_paper_true():
 
 REPAIRED = {
     "002": (2.0, 0.0),
-    "002-gaussian": (1.0, 0.6512),
+    "002-gaussian": (2.0, 0.9603),
     "002-randomized-response": (3.971, 0.0),
     "002-psrl": (2.0, 0.0),
 }
@@ -666,8 +666,8 @@ PRINTED = [
     (
         ADVERSARIAL,
         "beta_k",
-        "sqrt(2·P~(1-P~)·ln iota/N~) + (4E + 7·ln iota)/N~",
-        "(3.1); after (D.1)",
+        "sqrt(2·P~(1-P~)·ln iota/N~ + (4E + 7·ln iota)/N~)",
+        "(3.1), Lemma E.14",
     ),
     (ADVERSARIAL, "iota", "XAK/delta", "after (3.1)"),
     (ADVERSARIAL, "delta", "XA/K", "Theorems 3.3 and 4.2"),

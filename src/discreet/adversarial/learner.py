@@ -32,14 +32,19 @@ from discreet.privacy.trust import TrustModel
 
 @kernel
 def update_boxes(
-    public: LayeredCounters, error: float, log_iota: float, confidence: float, boxes: Boxes
+    public: LayeredCounters,
+    error: float,
+    log_iota: float,
+    confidence: float,
+    boxes: Boxes,
+    literal: bool = False,
 ) -> None:
     """Confidence boxes (3.1) from the released counts of all pairs.
 
     Released counts are made consistent as in (5.1) and (5.2): a valid distribution with a total
     within E/4 of the noisy visits, then E/2 in all on top; E = ``error`` (zero without privacy).
     The width is confidence·(sqrt(2·P(1-P)·ln iota/N) + (4E + 7·ln iota)/N): the root covers the
-    first term only, as in the paper's proof (the printed (3.1) extends it over both).
+    first term only, as after (D.1); ``literal``: both, as (3.1) and Lemma E.14 print it.
     """
     horizon, width, actions, _ = public.transitions.shape
     valid = np.empty(width)
@@ -61,10 +66,12 @@ def update_boxes(
                     centre, radius = 1.0 / n, 1.0
                     if visits > 0.0:
                         centre = valid[y] / visits
-                        radius = confidence * (
-                            math.sqrt(2.0 * centre * (1.0 - min(centre, 1.0)) * log_iota / visits)
-                            + (4.0 * error + 7.0 * log_iota) / visits
-                        )
+                        spread = 2.0 * centre * (1.0 - min(centre, 1.0)) * log_iota / visits
+                        rest = (4.0 * error + 7.0 * log_iota) / visits
+                        if literal:
+                            radius = confidence * math.sqrt(spread + rest)
+                        else:
+                            radius = confidence * (math.sqrt(spread) + rest)
                     boxes.lower[h, x, a, y] = max(centre - radius, 0.0)
                     boxes.upper[h, x, a, y] = min(centre + radius, 1.0)
 

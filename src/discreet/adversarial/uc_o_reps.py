@@ -109,8 +109,8 @@ def run_block(episodes: Episodes, boxes: Boxes, state: EntropyState, warm: bool)
     for k in range(losses.shape[0]):
         episodes.paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
         add_layered_user(users, k, state.policy)
-        error, log_iota = episodes.errors[k], episodes.log_iota
-        update_boxes(users.public, error, log_iota, episodes.confidence, boxes)
+        error, log_iota, confidence = episodes.errors[k], episodes.log_iota, episodes.confidence
+        update_boxes(users.public, error, log_iota, confidence, boxes, episodes.literal)
         scale_losses(users.public.losses, episodes.rate, costs)
         episodes.gaps[k], more = solve_entropy(costs, boxes, state, warm or k > 0)
         steps += more

@@ -170,8 +170,8 @@ def run_block(
         add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
         estimate_losses(users.public.losses, bounds, users.widths, limit, centred, estimate)
-        error, log_iota = episodes.errors[k], episodes.log_iota
-        update_boxes(users.public, error, log_iota, episodes.confidence, boxes)
+        error, log_iota, confidence = episodes.errors[k], episodes.log_iota, episodes.confidence
+        update_boxes(users.public, error, log_iota, confidence, boxes, episodes.literal)
         episodes.gaps[k], more = barrier_step(estimate, episodes.rate, boxes, state, costs)
         steps += more
     return steps

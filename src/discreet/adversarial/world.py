@@ -52,7 +52,7 @@ class AdversarialSettings(Settings):
 
     confidence: float = 1.0  # on the width beta of the confidence boxes
     error: float = 1.0  # on the error bound E of the counts
-    literal: bool = False  # X counts the state of the last layer, where nobody acts, too
+    literal: bool = False  # X counts x_H, where nobody acts, and (3.1) has one root over all
     rate: float = 1.0  # on the learning rate eta
     public_losses: bool = False  # they are not personal data
 
@@ -144,6 +144,7 @@ class Episodes(NamedTuple):
     errors: Floats  # [n], E of the release after each episode
     confidence: float  # multiplier on the width of the boxes
     log_iota: float  # ln(XAK/delta)
+    literal: bool  # boxes as (3.1) prints them
     rate: float  # eta
     paid: Floats  # [n], expected losses, filled
     gaps: Floats  # [n], certificates, filled
@@ -269,6 +270,7 @@ class World:
                 errors=4 * settings.error * bounds,
                 confidence=settings.confidence,
                 log_iota=self.log_iota,
+                literal=self.literal,
                 rate=rate,
                 paid=np.empty(count),
                 gaps=np.empty(count),

@@ -73,7 +73,7 @@ def costs(
             raise InvalidInputError(
                 f"Expected schedule batch or continual, got schedule={schedule!r}."
             )
-        warn_of_guarantee(guarantee.epsilon, guarantee.delta)
+        warn_of_guarantee(guarantee.wanted, guarantee.delta)
         if json:
             echo_json({"results": [r.to_dict() for r in reports]})
         else:
@@ -165,7 +165,7 @@ def _print_report(report: "CalibrationReport") -> None:
     say(f"Guarantee: {report.guarantee}.")
     for text in report.guarantee.assumptions:
         say(f"  assuming that {text}")
-    if report.concentrated is not None:
+    if report.concentrated is not None and report.guarantee.rho is None:
         say(f"Also {rounded_up(report.concentrated)}-zCDP: the noise is Gaussian.")
     for one in report.implies:
         say(f"It implies {one.guarantee}: {one.reason}.")

@@ -130,7 +130,7 @@ command = grouped(proof)
 
 def _check_reach(guarantee: GuaranteeOptions, release: CertifiedRelease) -> None:
     """What no certificate reaches is refused before anything long begins."""
-    epsilon, delta, length = guarantee.epsilon, guarantee.delta, release.length(guarantee)
+    epsilon, delta, length = guarantee.wanted, guarantee.delta, release.length(guarantee)
     rules = (
         (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
         (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),

@@ -115,7 +115,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class GuaranteeOptions:
     """Options on the guarantee, and to whom it is given."""
 
-    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
+    epsilon: Annotated[
+        float | None, typer.Option(help="Wanted epsilon; 1 if neither it nor --rho is given.")
+    ] = None
     delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
     rho: Annotated[
         float | None,
@@ -142,6 +144,11 @@ class GuaranteeOptions:
         float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
     ] = 1.0
 
+    @property
+    def wanted(self) -> float:
+        """The epsilon that was asked for, unless by rho."""
+        return 1.0 if self.epsilon is None else self.epsilon
+
     def model(self, trust: str, calibration: str = "exact") -> "TrustModel":
         """The trust model of a name with this guarantee."""
         from discreet.privacy.trust import make_trust
@@ -155,11 +162,16 @@ class GuaranteeOptions:
                 f"--rho belongs to --trust central, where noise is Gaussian, got --trust "
                 f"{self.trust or '(all)'}; give --trust central, or --epsilon instead of --rho."
             )
+        if self.rho is not None and self.epsilon is not None:
+            raise InvalidInputError(
+                f"--rho stands instead of --epsilon, got --rho {self.rho!r} --epsilon "
+                f"{self.epsilon!r}; leave one of them out."
+            )
         if trust == "none":
             return make_trust(trust)
         return make_trust(
             trust,
-            **({"epsilon": self.epsilon} if self.rho is None else {"rho": self.rho}),
+            **({"epsilon": self.wanted} if self.rho is None else {"rho": self.rho}),
             delta=self.delta,
             mechanism=self.mechanism,
             calibration=calibration,

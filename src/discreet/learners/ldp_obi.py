@@ -35,8 +35,8 @@ with the exact moment generating function of the discrete noise (`privacy.mechan
 Laplace ln E[e^(tX)] = -ln(1 - sinh²(t/2)/sinh²(1/(2b))), Gaussian at most t²·sigma²/2; bounded
 noise and randomised response by their own distributions. So c1 = c2 = c4 = c(k); and because the S
 noises of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for the others c3 = S·c4).
-For the Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, as in the paper's
-Table 1.
+For the Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, the scale of Table 1;
+its caption has sqrt(k·H)/eps, less by sqrt(H), and c3 = sqrt(S)·c4 for all randomisers.
 
 Deviations: the H-th transition is counted as well unless ``literal`` (the state after the last step
 is observed); V is capped as printed, and ties (rare without a cap on Q) are broken at random.

@@ -9,13 +9,13 @@ there, and here. One release of transitions and visits with noise sigma, then, r
 - pessimism, backward with iota = ln(H·S·A/failure):
 
       Gamma = sqrt(2)·sqrt(Var_P~(V)·iota/(n~ - E)) + 16·S·H·E·iota/n~  where n~ > E, else H,
-      Q = min(max(r + P~·V - Gamma, 0), H - h),  V = max Q, greedy.
+      Q = min(max(r + P~·V - Gamma, 0), H - h),  V = max Q, greedy, ties at random.
 
 What differs: their noise has the variance 2·H/rho for rho-zCDP, ours is what the trust model needs
 for the same counters (less), and E follows from it; discrete noise. With the printed constants
 hardly anything is learnt up to 1e6 users (docs/fit.md), so ``scale`` multiplies Gamma, except where
-it is H; `PRACTICAL` was the best of six powers of ten on problems that are not reported. The page
-of the paper was not at hand: read its constants again before you cite them from here.
+it is H; `PRACTICAL` was the best of six powers of ten on problems that are not reported. The paper
+was not at hand: read its constants again before you cite them from here.
 
 DP-VAPVI, for linear features, is not more on a table: features are then indicators of (s, a), the
 weights 1/variance of a regression are one number in each row and cancel, and what is left is the
@@ -92,13 +92,17 @@ def dp_apvi(
     randomness = Randomness.of(sampler, seed)
     charged(ledger, users, data, sampler, guarantee_of(trust, slots, COUNTED))
     counts = release(data, slots, trust, statistics=COUNTED, keep_last=False, randomness=randomness)
-    return pessimistic_policy(counts, known, failure, scale)
+    return pessimistic_policy(counts, known, failure, scale, randomness.rounding)
 
 
 def pessimistic_policy(
-    counts: PrivateCounts, rewards: FloatArray, failure: float, scale: float
+    counts: PrivateCounts,
+    rewards: FloatArray,
+    failure: float,
+    scale: float,
+    ties: np.random.Generator,
 ) -> DeterministicPolicy:
-    """The plan, from a release with transitions and visits."""
+    """The plan, from a release with transitions and visits; ``ties`` draws one of equal actions."""
     horizon, states, actions = counts.support.shape
     transitions, visits = np.asarray(counts.transitions), np.asarray(counts.visits)
     sigma = math.sqrt(max(counts.noise_variance[name] for name in COUNTED))
@@ -117,5 +121,7 @@ def pessimistic_policy(
         doubt += 16 * states * horizon * error * iota / some[h]
         doubt = np.where(known[h], scale * doubt, horizon)
         q = np.clip(rewards[h] + mean - doubt, 0.0, horizon - h)
-        chosen[h], ahead = q.argmax(axis=1), q.max(axis=1)
+        ahead = q.max(axis=1)
+        best = q == ahead[:, None]  # most of them where pessimism leaves nothing above zero
+        chosen[h] = (best * (1 - ties.random(q.shape))).argmax(axis=1)
     return DeterministicPolicy(chosen)

@@ -103,7 +103,7 @@ _SUPPORT = RegretBound(
     "printed: H·C_M·sqrt(K)",
     lambda n: n.H * n.cumulative_support * math.sqrt(n.K),
     "004, Theorem 3.3",
-    proven=False,  # it drops 2H·sqrt(K·ln(XA/H)) of (D.4), which does not vanish with C_M
+    proven=False,  # without 2H·sqrt(K·ln(XA/H)) of (D.4) and HX²A·ln iota·log K of (D.3)
     layered=True,
 )
 _BANDIT = RegretBound(

@@ -124,9 +124,10 @@ class BitsBatch(BatchMechanism):
         moves = Sensitivity.of(request.shape.horizon, request.statistics).moves
         guarantee = _guarantee(shuffled, constants, moves)
         if constants:
+            range_ = " The papers claim it for epsilon < 1 only." if trust.epsilon >= 1 else ""
             warnings.warn(
                 f"The printed shuffle constants were used; with one message per bit they deliver "
-                f"{guarantee}. But {constants.integers(float(trust.delta))}.",
+                f"{guarantee}. But {constants.integers(float(trust.delta))}.{range_}",
                 DiscreetWarning,
                 stacklevel=4,
             )
@@ -350,6 +351,8 @@ def _guarantee(trust: "Shuffle", printed: "PrintedShuffle | None", moves: int) -
     if printed:
         epsilon = printed.delivered_epsilon(moves, trust.delta, trust.honest)
         claimed = f"({rounded_up(trust.epsilon)}, {rounded_up(trust.delta, 3)})-SDP"
+        if trust.epsilon > 1:  # 1 itself is figure 4's
+            claimed += " extrapolated from what is claimed for epsilon < 1"
     return Guarantee(
         notion="SDP",
         epsilon=epsilon,
