@@ -302,7 +302,8 @@ def test_json_for_scripts(capsys):
     results = json.loads(capsys.readouterr().out)["results"]
     exact = [row for row in results if row["calibration"] == "exact"]
     assert all(row["holds"] and row["claimed"] == {"epsilon": 1, "delta": 0} for row in exact)
-    assert {row["kind"] for row in exact} == {"continual", "stationary", "vector", "layered"}
+    kinds = {"continual", "stationary", "vector", "layered", "returning"}
+    assert {row["kind"] for row in exact} == kinds
     assert {"add", "block", "add (256 releases, secure)"} <= {row["path"] for row in exact}
     [paper] = [row for row in results if row["calibration"] == "paper"]
     assert not paper["holds"] and paper["exact_epsilon"] == pytest.approx(2)
