@@ -171,6 +171,7 @@ class Doubling(BatchLearner):
     ) -> None:
         super().__init__(problem, mechanism, rng)
         self.inside, self.settings = inside, inside.settings.to_dict()
+        self._noise = cast("SummedBatches", inside.mechanism)
         groups = 1 if inside.settings.stationary else problem.shape.horizon
         sizes = (groups, *problem.shape.visits[1:])
         self._sums = [np.zeros((*sizes, problem.shape.states)), np.zeros(sizes), np.zeros(sizes)]
@@ -240,12 +241,11 @@ class Doubling(BatchLearner):
             self._sums[i] = self._sums[i] + (told.sum(axis=0, keepdims=True) if pooled else told)
         variance = max(counts.noise_variance.values(), default=0.0)
         variance += max(self.mechanism.visit_variance, 0.0) * counts.users
-        noise = cast("SummedBatches", self.inside.mechanism)
-        noise.variance += variance * (self.problem.shape.horizon if pooled else 1)
+        self._noise.variance += variance * (self.problem.shape.horizon if pooled else 1)
         self._users, self._pending = self._users + counts.users, None
 
     def state(self) -> dict[str, Plain]:
-        noise, pending = cast("SummedBatches", self.inside.mechanism), self._pending
+        pending = self._pending
         asked: dict[str, Plain] | None = None
         if pending is not None and isinstance(pending.policy, DeterministicPolicy):
             asked = {"users": pending.users, "actions": pending.policy.actions.tolist()}
@@ -254,7 +254,7 @@ class Doubling(BatchLearner):
             asked = {"users": pending.users, "chances": chances.tolist()}
         return {
             "users": self._users,
-            "variance": noise.variance,
+            "variance": self._noise.variance,
             "sums": [total.tolist() for total in self._sums],
             "inside": {name: part.tolist() for name, part in self.inside.state().items()},
             "asked": asked,
@@ -262,7 +262,7 @@ class Doubling(BatchLearner):
 
     def restore(self, state: JsonObject) -> None:
         self._users = state["users"]
-        cast("SummedBatches", self.inside.mechanism).variance = state["variance"]
+        self._noise.variance = state["variance"]
         self._sums = [np.array(total, np.float64) for total in state["sums"]]
         self.inside.restore({name: np.array(part) for name, part in state["inside"].items()})
         asked, self._pending = state["asked"], None

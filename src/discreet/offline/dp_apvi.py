@@ -35,8 +35,18 @@ from discreet import _validate
 from discreet._types import FloatArray
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
-from discreet.offline.fit import charged, known_rewards, size_of, start_of
-from discreet.offline.release import Episodes, Randomness, Slots, check_trust, guarantee_of, release
+from discreet.offline.release import (
+    Episodes,
+    Randomness,
+    Slots,
+    charged,
+    check_trust,
+    guarantee_of,
+    known_rewards,
+    release,
+    size_of,
+    start_of,
+)
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.projection.valid_counts import valid_transitions
 from discreet.privacy.statistics import PrivateCounts

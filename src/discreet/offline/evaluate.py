@@ -58,13 +58,20 @@ from discreet.offline.fit import (
     BOTH,
     DeferringPolicy,
     behaviour_value,
+)
+from discreet.offline.improvement import slot_factors, state_factors
+from discreet.offline.release import (
+    Episodes,
+    Randomness,
+    Slots,
     charged,
+    check_trust,
+    guarantee_of,
     known_rewards,
+    release,
     size_of,
     start_of,
 )
-from discreet.offline.improvement import slot_factors, state_factors
-from discreet.offline.release import Episodes, Randomness, Slots, check_trust, guarantee_of, release
 from discreet.privacy.guarantee import Guarantee, said
 from discreet.privacy.ledger import Account, Ledger
 from discreet.privacy.statistics import PrivateCounts

@@ -29,12 +29,10 @@ from discreet import _validate
 from discreet._files import write_rows
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.data.vocabulary import Vocabulary
-from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.mdp._arrays import frozen_copy, unit_interval
-from discreet.mdp.counts import Counts
+from discreet.errors import InvalidInputError
+from discreet.mdp._arrays import frozen_copy
 from discreet.mdp.policies import MixturePolicy, PolicyLike, StochasticPolicy, as_policy
-from discreet.mdp.shape import Shape, check_shape
-from discreet.mdp.trajectories import Trajectories
+from discreet.mdp.shape import Shape
 from discreet.offline.improvement import (
     Evidence,
     Improvement,
@@ -42,10 +40,23 @@ from discreet.offline.improvement import (
     improve,
     pooled,
 )
-from discreet.offline.release import Episodes, Randomness, Slots, check_trust, guarantee_of, release
+from discreet.offline.release import (
+    Episodes,
+    Randomness,
+    Slots,
+    charged,
+    check_trust,
+    guarantee_of,
+    known_rewards,
+    mask_of,
+    of_actions,
+    release,
+    size_of,
+    start_of,
+)
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, said
-from discreet.privacy.ledger import Account, Ledger, distinct
-from discreet.privacy.statistics import PrivateCounts, check_counts
+from discreet.privacy.ledger import Account, Ledger
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 
 DEFER = -1
@@ -427,37 +438,6 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     return replace(found, account=account)
 
 
-def charged(
-    ledger: str | Path | Ledger | None,
-    users: Sequence[str | int] | None,
-    data: Episodes,
-    sampler: str,
-    guarantee: Guarantee,
-) -> Account | None:
-    """Charge a release, before anything is drawn; None without a ledger, and in rehearsals."""
-    if (users is None) != (ledger is None):
-        given, missing = ("ledger", "users") if users is None else ("users", "ledger")
-        raise InvalidInputError(
-            f"Expected users and ledger together, got {given} alone; give {missing}, too: a ledger "
-            f"adds up by the names that the readers of tables return."
-        )
-    count = len(data) if isinstance(data, Trajectories) else data.users
-    if users is not None and len(users) != count:
-        raise InvalidInputError(
-            f"Expected a name for each of the {count:,} users of the data, got {len(users):,}."
-        )
-    people = () if users is None else distinct(users)
-    if ledger is None or sampler != "secure":
-        return None
-    if guarantee.notion == "none":
-        raise UnsupportedError(
-            "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "
-            "rehearse it (sampler='simulation', --rehearse)."
-        )
-    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return opened.record(guarantee.epsilon, guarantee.delta, users=people)
-
-
 def _fitted(
     counts: PrivateCounts,
     slots: Slots,
@@ -511,54 +491,10 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
     )
 
 
-def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
-    """The size of the problem, which is public; data of another size are refused."""
-    if not isinstance(data, Trajectories | Counts):
-        raise InvalidInputError(
-            f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
-            f"discreet.data.read_csv or read_frame."
-        )
-    if shape is not None:
-        check_shape(shape)
-    sizes = [shape, None if vocabulary is None else vocabulary.shape]
-    if isinstance(data, Counts):
-        check_counts(data, data.shape)
-        sizes.append(data.shape)
-    elif not len(data):
-        raise InvalidInputError("Expected the episodes of at least one user, got none.")
-    given = [size for size in sizes if size is not None]
-    if not given:
-        raise InvalidInputError(
-            "Expected the size of the problem, got neither shape nor vocabulary; it is public and "
-            "never read off the data: write shape=Shape(states=..., actions=..., horizon=...)."
-        )
-    if len(set(given)) > 1:
-        raise InvalidInputError(f"Expected one size of the problem, got {given[0]} and {given[1]}.")
-    if isinstance(data, Trajectories):
-        data.check(given[0])
-    return given[0]
-
-
-def start_of(start: ArrayLike | None, size: Shape) -> BoolArray:
-    """``bool[S]``, the declared start states; all by default."""
-    every = np.ones(size.states, np.bool_)
-    return every if start is None else _mask("start", start, (size.states,))
-
-
-def known_rewards(rewards: ArrayLike | None, slots: Slots, size: Shape) -> FloatArray:
-    """``[H, S, K]``, the mean rewards of slots, NaN where they are not public."""
-    means = np.full(size.visits, np.nan)
-    if rewards is not None:
-        means = _of_actions("rewards", rewards, size)
-    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
-    known[slots.action_of < 0] = np.nan
-    return known
-
-
 def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
     if support is None:
         return np.ones(size.visits, np.bool_)
-    mask = _mask("support", support, size.visits, size.visits[1:])
+    mask = mask_of("support", support, size.visits, size.visits[1:])
     declared = np.broadcast_to(mask, size.visits).copy()
     if stationary and (declared != declared[:1]).any():
         raise InvalidInputError(
@@ -568,32 +504,8 @@ def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolA
     return declared
 
 
-def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
-    mask = np.asarray(given)
-    if mask.dtype != np.bool_ or mask.shape not in shapes:
-        wanted = " or ".join(f"bool{list(shape)}" for shape in shapes)
-        raise InvalidInputError(
-            f"Expected {name} to be {wanted}, got {mask.dtype}{list(mask.shape)}."
-        )
-    if not mask.any():
-        raise InvalidInputError(
-            f"Expected at least one True in {name}, got none; leave it out to mark everything."
-        )
-    return mask
-
-
-def _of_actions(name: str, given: ArrayLike, size: Shape) -> FloatArray:
-    values = unit_interval(given, name)
-    if values.shape not in (size.visits, size.visits[1:]):
-        raise InvalidInputError(
-            f"Expected {name} of shape {size.visits} or {size.visits[1:]}, got shape "
-            f"{values.shape}."
-        )
-    return np.broadcast_to(values, size.visits).copy()
-
-
 def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
-    shares = _of_actions("behaviour", behaviour, size)
+    shares = of_actions("behaviour", behaviour, size)
     total = shares.sum(axis=-1)
     worst = float(total.flat[np.abs(total - 1).argmax()])
     if abs(worst - 1) > 1e-6:

@@ -27,22 +27,28 @@ and inflow says how many people were in the state but not who took which. Mappin
 state to state 0 makes them a count of visits with the noise of a single counter.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp._arrays import unit_interval
 from discreet.mdp.counts import Counts
-from discreet.mdp.shape import Shape
+from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Account, Ledger, distinct
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
-from discreet.privacy.statistics import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import Central, NoPrivacy, TrustModel, check_trust_model
 
 OTHER = -1
@@ -195,7 +201,7 @@ def check_once(trust: TrustModel) -> None:
     """Refuse several episodes of one person: they would meet in the counters of one release."""
     if getattr(trust, "participations", 1) > 1:
         raise UnsupportedError(
-            f"`fit` releases all episodes at once, in which those of one person meet, got "
+            f"Logged episodes are released all at once, where those of one person meet, got "
             f"participations={getattr(trust, 'participations', 1)}; use participations=1 and one "
             f"episode of each person."
         )
@@ -228,3 +234,102 @@ def release(
 @lru_cache(maxsize=64)
 def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
     return trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)
+
+
+def charged(
+    ledger: str | Path | Ledger | None,
+    users: Sequence[str | int] | None,
+    data: Episodes,
+    sampler: str,
+    guarantee: Guarantee,
+) -> Account | None:
+    """Charge a release, before anything is drawn; None without a ledger, and in rehearsals."""
+    if (users is None) != (ledger is None):
+        given, missing = ("ledger", "users") if users is None else ("users", "ledger")
+        raise InvalidInputError(
+            f"Expected users and ledger together, got {given} alone; give {missing}, too: a ledger "
+            f"adds up by the names that the readers of tables return."
+        )
+    count = len(data) if isinstance(data, Trajectories) else data.users
+    if users is not None and len(users) != count:
+        raise InvalidInputError(
+            f"Expected a name for each of the {count:,} users of the data, got {len(users):,}."
+        )
+    people = () if users is None else distinct(users)
+    if ledger is None or sampler != "secure":
+        return None
+    if guarantee.notion == "none":
+        raise UnsupportedError(
+            "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "
+            "rehearse it (sampler='simulation', --rehearse)."
+        )
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return opened.record(guarantee.epsilon, guarantee.delta, users=people)
+
+
+def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
+    """The size of the problem, which is public; data of another size are refused."""
+    if not isinstance(data, Trajectories | Counts):
+        raise InvalidInputError(
+            f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
+            f"discreet.data.read_csv or read_frame."
+        )
+    if shape is not None:
+        check_shape(shape)
+    sizes = [shape, None if vocabulary is None else vocabulary.shape]
+    if isinstance(data, Counts):
+        check_counts(data, data.shape)
+        sizes.append(data.shape)
+    elif not len(data):
+        raise InvalidInputError("Expected the episodes of at least one user, got none.")
+    given = [size for size in sizes if size is not None]
+    if not given:
+        raise InvalidInputError(
+            "Expected the size of the problem, got neither shape nor vocabulary; it is public and "
+            "never read off the data: write shape=Shape(states=..., actions=..., horizon=...)."
+        )
+    if len(set(given)) > 1:
+        raise InvalidInputError(f"Expected one size of the problem, got {given[0]} and {given[1]}.")
+    if isinstance(data, Trajectories):
+        data.check(given[0])
+    return given[0]
+
+
+def start_of(start: ArrayLike | None, size: Shape) -> BoolArray:
+    """``bool[S]``, the declared start states; all by default."""
+    every = np.ones(size.states, np.bool_)
+    return every if start is None else mask_of("start", start, (size.states,))
+
+
+def known_rewards(rewards: ArrayLike | None, slots: Slots, size: Shape) -> FloatArray:
+    """``[H, S, K]``, the mean rewards of slots, NaN where they are not public."""
+    means = np.full(size.visits, np.nan)
+    if rewards is not None:
+        means = of_actions("rewards", rewards, size)
+    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
+    known[slots.action_of < 0] = np.nan
+    return known
+
+
+def mask_of(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
+    mask = np.asarray(given)
+    if mask.dtype != np.bool_ or mask.shape not in shapes:
+        wanted = " or ".join(f"bool{list(shape)}" for shape in shapes)
+        raise InvalidInputError(
+            f"Expected {name} to be {wanted}, got {mask.dtype}{list(mask.shape)}."
+        )
+    if not mask.any():
+        raise InvalidInputError(
+            f"Expected at least one True in {name}, got none; leave it out to mark everything."
+        )
+    return mask
+
+
+def of_actions(name: str, given: ArrayLike, size: Shape) -> FloatArray:
+    values = unit_interval(given, name)
+    if values.shape not in (size.visits, size.visits[1:]):
+        raise InvalidInputError(
+            f"Expected {name} of shape {size.visits} or {size.visits[1:]}, got shape "
+            f"{values.shape}."
+        )
+    return np.broadcast_to(values, size.visits).copy()
