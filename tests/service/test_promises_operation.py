@@ -108,7 +108,13 @@ def test_p09_public_endpoints_are_the_same_with_a_token(live, method, path):
         HTTP.request(method, url + path, headers=headers, content=b"x")
         for headers in ({}, {"authorization": f"Bearer {TOKEN}"}, {"authorization": "Bearer no"})
     ]
-    assert len({(a.status_code, a.content) for a in answers}) == 1
+    # The disk and the clock go on between two requests.
+    moving = (b"discreet_bytes_free", b"discreet_batch_age", b"discreet_batch_seconds")
+    same = {
+        (a.status_code, *(line for line in a.content.splitlines() if not line.startswith(moving)))
+        for a in answers
+    }
+    assert len(same) == 1
     assert answers[0].status_code != 401
 
 
