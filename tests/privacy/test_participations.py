@@ -16,7 +16,6 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.accounting.lattice import discrete_laplace_delta
 from discreet.privacy.accounting.search import response_epsilon
-from discreet.privacy.certificates.document import CertificateError, certify, verify
 from discreet.privacy.costs import calibrate, usual_batch
 from discreet.privacy.mechanisms.noise import Bounded, Gaussian
 from discreet.privacy.mechanisms.registry import MechanismSpec, everything
@@ -331,6 +330,8 @@ CERTIFIED = [
 @pytest.mark.parametrize(("trust", "length"), CERTIFIED)
 def test_participations_are_in_the_verified_part(trust, length):
     pytest.importorskip("flint")
+    from discreet.privacy.certificates.document import CertificateError, certify, verify
+
     shape = Shape(2, 2, 3)
     schedule = {"schedule": "continual", **length} if length else {}
     mechanism = trust.calibrate(shape, **schedule)
