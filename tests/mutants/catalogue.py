@@ -233,9 +233,11 @@ _STREAMS = (
     Mutant(
         "stationary-half-units",
         "pooled randomised response spends the budget on the bits of one statistic",
-        "        flip, guarantee = cls.flips(trust, request.shape, request.statistics)",
+        "        moved = Sensitivity.of(horizon, request.statistics, last_transitions=last)\n"
+        "        flip, guarantee",
         "        some = request.statistics[:1] if request.stationary else request.statistics\n"
-        "        flip, guarantee = cls.flips(trust, request.shape, some)",
+        "        moved = Sensitivity.of(horizon, some, last_transitions=last)\n"
+        "        flip, guarantee",
         ("test_pooled_randomised_response_flips_as_much",),
     ),
     Mutant(
