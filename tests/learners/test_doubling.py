@@ -132,34 +132,21 @@ def test_a_study_runs_in_batches_too(tmp_path):
     assert study.driver.ask().users < 5_000
 
 
+def started(tmp_path, learner, trust, **settings):
+    """A study on paper; only its start matters."""
+    sizes = {"states": 3, "actions": 2, "horizon": 3, "episodes": 3_000}
+    options = {"learner": learner, "trust": trust, "sampler": "simulation", **sizes, **settings}
+    return discreet.start(tmp_path / "study.db", **options)
+
+
 @pytest.mark.parametrize("more", [{"mechanism": "bits"}, {"calibration": "paper"}], ids=str)
 @pytest.mark.filterwarnings("ignore")
 def test_what_releases_no_visits_is_refused_before_anybody_is_asked(tmp_path, more):
-    trust = discreet.Shuffle(1, 1e-6, **more)
     with pytest.raises(UnsupportedError, match="needs visits beside transitions"):
-        discreet.start(
-            tmp_path / "study.db",
-            learner="dp-ucbvi",
-            trust=trust,
-            states=3,
-            actions=2,
-            horizon=3,
-            episodes=3_000,
-            sampler="simulation",
-        )
+        started(tmp_path, "dp-ucbvi", Shuffle(1, 1e-6, **more))
 
 
-@pytest.mark.parametrize("trust", [discreet.Shuffle(1, 1e-6), discreet.Local(1)], ids=str)
+@pytest.mark.parametrize("trust", [Shuffle(1, 1e-6), discreet.Local(1)], ids=str)
 def test_a_study_has_no_literal_learners(tmp_path, trust):
     with pytest.raises(UnsupportedError, match="Expected literal=False"):
-        discreet.start(
-            tmp_path / "study.db",
-            learner="ldp-obi",
-            trust=trust,
-            states=3,
-            actions=2,
-            horizon=3,
-            episodes=3_000,
-            sampler="simulation",
-            literal=True,
-        )
+        started(tmp_path, "ldp-obi", trust, literal=True)
