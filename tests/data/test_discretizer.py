@@ -78,10 +78,13 @@ def test_neighbouring_doubles_have_different_names():
         (
             [100, 10],
             r"Expected a finite number >= 20 and <= 300, got 10.0 in column 'pressure', "
-            r"row 1 \(the first is 0\); correct it, or choose outside=",
+            r"row 1 \(the first is 0\); correct it, or write outside =",
         ),
         ([np.inf], "got inf in column 'pressure', row 0"),
-        ([100, np.nan], "Expected a number, got nan in column 'pressure', row 1.*missing='bin'"),
+        (
+            [100, np.nan],
+            "Expected a number, got nan in column 'pressure', row 1.*missing = \"bin\"",
+        ),
         (["high"], "Expected numbers in column 'pressure'"),
         ([[100.0]], r"Expected one list of numbers for column 'pressure', got .*\(1, 1\)"),
     ],

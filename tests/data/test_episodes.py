@@ -11,19 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data import Cuts, Discretizer, Padding, Vocabulary, read_csv, read_frame
+from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_csv, read_frame
 from discreet.data.episodes import (
     NOTHING,
     Decided,
     Foreign,
     RefusedCellError,
     Users,
+    check_episodes,
     name_decider,
     numbers,
     plain,
     read_rows,
 )
 from discreet.data.layout import Layout
+from discreet.data.problems import Problems
 from discreet.data.sources import CsvSource, FrameSource
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy, Trajectories
@@ -86,7 +88,7 @@ def test_nothing_is_nothing(nothing):
     ids=repr,
 )
 def test_what_the_vocabulary_lacks_is_refused_at_its_first_place(foreign):
-    with pytest.raises(RefusedCellError, match="of the vocabulary") as refused:
+    with pytest.raises(RefusedCellError, match="of the design") as refused:
         named(["ill", 1, foreign, "ill", foreign], optional=True)
     assert refused.value.index == 2
     assert refused.value.value == foreign
@@ -272,14 +274,14 @@ def test_two_spellings_are_one_user():
         ),
         (
             [VISITS[0], VISITS[2], *BOB],
-            "steps without a gap, got none called '2' before this one; add the row; see user "
-            "'ann', step '3', row 1",
+            "steps without a gap, got none called '2' before this one; add the row, or write gap = "
+            r"\{state = .*; see user 'ann', step '3', row 1",
         ),
         ([*ANN, *BOB[1:]], "got none called '1' before this one.*user 'bob', step '2', row 3"),
         (
             VISITS[:5],
-            "episodes of 3 steps, got no step '3'; add the row, or say padding=.*'bob', step '2', "
-            "row 4",
+            "episodes of 3 steps, got no step '3'; add the row, or write padding = .*'bob', step "
+            "'2', row 4",
         ),
         (
             [*VISITS, ("ann", 4, "well", "wait", 0.5)],
@@ -354,7 +356,7 @@ class TestPadding:
 
     def test_the_actions_at_the_end_follow_the_policy(self):
         policy = DeterministicPolicy(np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1]]))
-        episodes, _ = read(self.EARLY, padding=Padding("dead", policy=policy))
+        episodes, _ = read(self.EARLY, padding=Padding("dead"), policy=policy)
         assert episodes.actions[1].tolist() == [0, 0, 1]
         support = policy.support(NAMES.shape)
         assert episodes.followed(support)[1].all()
@@ -378,6 +380,152 @@ class TestPadding:
     def test_a_gap_is_no_early_end(self):
         with pytest.raises(InvalidInputError, match="steps without a gap"):
             read([*ANN, BOB[0], BOB[2]], padding=Padding("dead"))
+
+
+class TestAbsence:
+    """Who comes late, or stays away for a while, is in a declared state."""
+
+    HERE = Vocabulary(
+        states=["ill", "well", "lost", "not yet", "away", "unknown"],
+        actions=["wait", "treat"],
+        steps=[1, 2, 3, 4],
+    )
+    ROWS = (
+        ("ann", 3, "ill", "treat", 4),
+        ("ann", 4, "well", "wait", 8),
+        ("bob", 1, "ill", "wait", 2),
+        ("bob", 4, "ill", "treat", 6),
+        ("eve", 2, "well", "treat", 10),
+    )
+    OPTIONS = {  # noqa: RUF012
+        "late": Absence("not yet", 5),
+        "gap": Absence("away", 1),
+        "padding": Padding("lost"),
+        "reward_range": (0, 10),
+    }
+
+    def read(self, rows=ROWS, **options):
+        return read(rows, names=self.HERE, **{**self.OPTIONS, **options})[0]
+
+    def test_late_gap_and_early_end(self):
+        people = self.read()
+        assert people.states.tolist() == [[3, 3, 0, 1, 1], [0, 4, 4, 0, 0], [3, 1, 2, 2, 2]]
+        assert people.actions.tolist() == [[0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 0, 0]]
+        assert people.rewards.tolist() == [
+            [0.5, 0.5, 0.4, 0.8],
+            [0.2, 0.1, 0.1, 0.6],
+            [0.5, 1, 0, 0],
+        ]
+
+    def test_absent_people_follow_the_policy(self):
+        plan = np.zeros((4, 6), np.int64)
+        plan[1, 3] = plan[2, 4] = plan[3, 2] = 1
+        policy = DeterministicPolicy(plan)
+        people = self.read(policy=policy)
+        assert people.actions.tolist() == [[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
+
+    def test_empty_rows_are_no_rows(self):
+        empty = [("ann", 1, None, None, None), ("bob", 2, "", "", ""), ("eve", 4, "", None, "")]
+        assert same(self.read((*empty, *self.ROWS)), self.read())
+        with pytest.raises(InvalidInputError, match="rows of user 'joe', got empty ones"):
+            self.read((*self.ROWS, ("joe", 1, None, None, None)))
+
+    def test_each_is_refused_unless_it_is_declared(self):
+        with pytest.raises(
+            InvalidInputError, match=r"first step of everybody, got none called '1' .*late = "
+        ):
+            self.read(late=None)
+        with pytest.raises(InvalidInputError, match=r"without a gap, got none called '2' .*gap = "):
+            self.read(gap=None)
+        with pytest.raises(InvalidInputError, match=r"got no step '3'; .*padding = "):
+            self.read(padding=None)
+
+    def test_a_next_state_before_a_gap_must_be_that_of_the_gap(self):
+        rows = [(*row, None) for row in self.ROWS]
+        rows[2] = (*self.ROWS[2], "well")
+        options = {**self.OPTIONS, "names": self.HERE}
+        with pytest.raises(InvalidInputError, match="got another; correct one; see user 'bob'"):
+            read(rows, WITH_NEXT, **options)
+        rows[2] = (*self.ROWS[2], "away")
+        assert same(read(rows, WITH_NEXT, **options)[0], self.read())
+
+    def test_a_missing_state_and_a_missing_reward_are_what_was_declared(self):
+        rows = [list(row) for row in self.ROWS]
+        rows[1][2], rows[3][4] = " n/a", "-9"
+        options = {"missing": ["n/a", "-9"], "missing_state": "unknown", "missing_reward": 3}
+        people = self.read(rows, **options)
+        assert people.states[0].tolist() == [3, 3, 0, 5, 5]
+        assert people.rewards[1].tolist() == [0.2, 0.1, 0.1, 0.3]
+        rows[3][4] = -9.0
+        assert self.read(rows, **options).rewards[1, 3] == 0.3
+        with pytest.raises(InvalidInputError, match=r"got no reward; .*missing_reward = NUMBER"):
+            self.read(rows, **{**options, "missing_reward": None})
+        with pytest.raises(InvalidInputError, match=r"got none from 'state'; .*missing_state = "):
+            self.read(rows, **{**options, "missing_state": None})
+
+    def test_a_missing_state_of_several_columns(self):
+        cuts = Discretizer(Cuts("pressure", [90]), Cuts("lactate", [2], missing="bin"))
+        names = Vocabulary(states=[*cuts.names, "unknown", "away"], actions=2, steps=3)
+        columns = ("user", "step", "pressure", "lactate", "action", "reward")
+        rows = [
+            ("ann", 0, None, 1, 0, 0),
+            ("ann", 1, "", "", None, None),  # nothing at all: she was not there
+            ("ann", 2, 80, None, 1, 1),
+        ]
+        options = {"discretizer": cuts, "missing_state": "unknown", "gap": Absence("away")}
+        people, _ = read(rows, columns, names, **options)
+        assert people.states.tolist() == [[6, 7, 2, 2]]
+
+    @given(logs(), st.integers(0, 3))
+    def test_who_has_one_row_is_absent_before_and_after(self, log, step):
+        names, whole, users, rows = log
+        step = min(step, names.shape.horizon - 1)
+        options = {"late": Absence(0, 1), "padding": Padding(2)}
+        left = [row[:5] for row in rows if row[1] == step]
+        people, found = read(left, HEADER, names, **options)
+        order = [users.index(name) for name in found]
+        assert not people.states[:, :step].any() and (people.rewards[:, :step] == 1).all()
+        np.testing.assert_array_equal(people.states[:, step], whole.states[order, step])
+        np.testing.assert_array_equal(people.actions[:, step], whole.actions[order, step])
+        if step < names.shape.horizon - 1:
+            assert (people.states[:, step + 1 :] == 2).all()
+
+
+class TestChecks:
+    """A check lists what reading refuses, all of it at once."""
+
+    def test_everything_in_one_list(self):
+        rows = [
+            ("ann", 1, "il", "treat", 0.25),
+            ("ann", 2, "well", "wait", "much"),
+            ("ann", 2, "well", "wait", 1),
+            ("bob", 2, "ill", "cut", 7),
+            (None, 1, "ill", "wait", 1),
+            ("eve", 1, None, "wait", 1),
+            ("eve", 3, "ill", None, 1),
+            ("joe", 9, "ill", "wait", 1),
+        ]
+        assert problems_of(frame(rows), NAMES) == {
+            "no user in 'user'": 1,
+            "unknown step in 'step'": 1,
+            "unknown state in 'state'": 1,
+            "unknown action in 'action'": 1,
+            "no number in 'reward'": 1,
+            "reward out of range in 'reward'": 1,
+            "step more than once": 1,
+            "no state in 'state'": 1,
+            "person who comes late": 1,
+            "gap between steps": 1,
+            "no action": 1,
+            "episode that ended early": 2,
+        }
+
+    def test_all_missing_columns(self):
+        found = problems_of({"user": ["ann"], "Step": [1]}, NAMES)
+        assert found == {f"no column '{name}'": 1 for name in ("state", "action", "reward")}
+
+    def test_a_good_table(self):
+        assert problems_of(frame(VISITS), NAMES) == {}
 
 
 class TestDiscretizer:
@@ -410,10 +558,16 @@ class TestDiscretizer:
     @pytest.mark.parametrize(
         ("cell", "sentence"),
         [
-            (10, "a finite number >= 20, got 10.0 in column 'pressure', row 1 .*outside='clip'"),
-            (None, "a number, got nan in column 'pressure', row 1 .*missing='bin'"),
+            (
+                10,
+                "a finite number >= 20, got 10.0 in column 'pressure', row 1 .*outside = \"clip\"",
+            ),
+            (
+                None,
+                "in every row, got none from 'pressure' and 'lactate'; .*missing_state = .*row 1 ",
+            ),
             ("low", "a number, got 'low' in column 'pressure', row 1 "),
-            ("8,5", "a number, got '8,5' in column 'pressure', row 1 .*with a point"),
+            ("8,5", "a number, got '8,5' in column 'pressure', row 1 .*decimal = \",\""),
         ],
     )
     def test_a_number_without_a_bin_is_refused_with_its_row(self, cell, sentence):
@@ -451,7 +605,26 @@ TABLES = st.integers(0, 4).flatmap(
         {name: st.lists(CELLS, min_size=n, max_size=n) for name in (*HEADER, "next_state")}
     )
 )
-OPTIONS = st.sampled_from([{}, {"padding": Padding("dead")}, {"clip_rewards": True}])
+ALL = {
+    "padding": Padding("dead"),
+    "late": Absence("ill"),
+    "gap": Absence("well", 1.0),
+    "missing": ["ann", "0.5", "-"],
+    "missing_state": "dead",
+    "missing_reward": 0.5,
+    "clip_rewards": True,
+}
+OPTIONS = st.sampled_from(
+    [{}, {"padding": Padding("dead")}, {"clip_rewards": True}, {"decimal": ","}, ALL]
+)
+
+
+def problems_of(table, names, **options):
+    """All that a check finds, as many as it counts."""
+    problems = Problems(collect=True)
+    check_episodes(FrameSource(table), Layout(names, **options), problems)
+    assert all(p.count >= len(p.examples) > 0 for p in problems.found)
+    return {problem.kind: problem.count for problem in problems.found}
 
 
 def read_or_refused(read, *arguments, **options):
@@ -461,15 +634,19 @@ def read_or_refused(read, *arguments, **options):
     except InvalidInputError as refusal:
         assert str(refusal).isprintable()
         assert len(str(refusal)) < 600
-        return
+        return True
     episodes.check(arguments[1].shape)
     assert len(episodes) == len(users) == len(set(users)) > 0
+    return False
 
 
 @pytest.mark.core
 @given(TABLES, OPTIONS)
 def test_any_cells(table, options):
-    read_or_refused(read_frame, table, NAMES, **options)
+    """They are read, or refused; and a check finds something if and only if they are refused."""
+    refused = read_or_refused(read_frame, table, NAMES, **options)
+    found = problems_of(table, NAMES, **options)
+    assert bool(found) == (refused and bool(table["user"]))
 
 
 @pytest.mark.core

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.data import Cuts, Discretizer, Padding, Vocabulary, read_frame
+from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_frame
 from discreet.data.layout import Layout
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy
@@ -37,25 +37,37 @@ def test_roles_can_be_swapped():
             {"columns": {"user": "step"}},
             "a column of its own for each role, got 'step' for several",
         ),
-        ({"columns": ["user"]}, r"Expected columns=\{role: name\}, got \['user'\]"),
+        ({"columns": ["user"]}, r"Expected columns = \{role = .*\}, got \['user'\]"),
         ({"columns": {"user": 7}}, "the name of a column for 'user', got 7"),
-        ({"reward_range": (1, 0)}, r"a reward_range with low < high, got \(1, 0\)"),
+        ({"reward_range": (1, 0)}, r"a reward_range with low < high, got \[1, 0\]"),
         ({"reward_range": (0, 0)}, "a reward_range with low < high"),
         ({"reward_range": (-1e308, 1e308)}, "a reward_range with low < high"),
         ({"reward_range": (0, float("inf"))}, "high to be a finite number"),
         ({"reward_range": (0, float("nan"))}, "high to be a finite number"),
-        ({"reward_range": 10}, r"reward_range=\(low, high\), got 10"),
-        ({"reward_range": (0, 1, 2)}, r"reward_range=\(low, high\)"),
+        ({"reward_range": 10}, r"reward_range = \[low, high\], got 10"),
+        ({"reward_range": (0, 1, 2)}, r"reward_range = \[low, high\]"),
         ({"clip_rewards": "yes"}, "clip_rewards to be True or False"),
-        ({"padding": Padding("ded")}, "an end state of the vocabulary, got 'ded'; did you mean"),
+        ({"padding": Padding("ded")}, "padding to name one of the states, got 'ded'; did you mean"),
         ({"padding": Padding([])}, "at least one end state"),
-        ({"padding": Padding(7)}, "an end state of the vocabulary, got 7"),
+        ({"padding": Padding(7)}, "padding to name one of the states, got 7"),
         ({"padding": "dead"}, r"Expected Padding\(end state\), got 'dead'"),
-        ({"padding": Padding("dead", reward=2)}, "the reward of padded steps in the reward_range"),
+        ({"padding": Padding("dead", reward=2)}, "the reward of padding in the reward_range"),
         (
             {"padding": Padding("dead"), "reward_range": (1, 5)},
-            r"reward_range 1 to 5, got 0.0; say with Padding\(reward=...\)",
+            r"reward_range 1 to 5, got 0.0; say what a step .*\(reward = ...\)",
         ),
+        ({"late": Absence("ded")}, "late to name one of the states, got 'ded'; did you mean"),
+        ({"gap": Absence("dead", reward=2)}, "the reward of gap in the reward_range"),
+        ({"late": "dead"}, r"Expected Absence\(state\), got 'dead'"),
+        ({"missing": "n/a"}, "missing as a list of words"),
+        ({"missing": [7]}, "missing as a list of words"),
+        ({"missing": 7}, "missing as a list of words"),
+        ({"missing": ["n/a", "ill"]}, "name nothing else, got 'ill', which is one of the states"),
+        ({"missing": ["3"]}, "which is one of the steps"),
+        ({"missing_state": "unknown"}, "missing_state to name one of the states, got 'unknown'"),
+        ({"missing_reward": 2}, "the reward of missing_reward in the reward_range"),
+        ({"missing_reward": "x"}, "missing_reward to be a finite number"),
+        ({"decimal": ";"}, "decimal"),
         (
             {"discretizer": Discretizer(Cuts("x", [1]))},
             "states begin with those of the discretizer",
@@ -79,9 +91,9 @@ def test_a_reward_at_the_end_is_a_number():
 
 
 def test_a_policy_of_another_problem_is_refused():
-    padding = Padding("dead", policy=DeterministicPolicy(np.zeros((9, 9), np.int64)))
+    policy = DeterministicPolicy(np.zeros((9, 9), np.int64))
     with pytest.raises(InvalidInputError, match="9"):
-        read(VISITS[:4], padding=padding)
+        read(VISITS[:4], padding=Padding("dead"), policy=policy)
 
 
 def test_rewards_are_scaled_by_their_public_range():

@@ -11,27 +11,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.data import Vocabulary, read_csv, read_frame, sources
-from discreet.data.sources import FrameSource, check_columns, refusal
+from discreet.data.problems import Problems
+from discreet.data.sources import find_columns
 from discreet.errors import InvalidInputError, MissingExtraError
 from helpers.loading import loaded
 from helpers.tables import HEADER, NAMES, VISITS, changed, frame, logs, read, same, text
 
 
-def source(*names):
-    return FrameSource({name: [1] for name in names})
-
-
 @pytest.mark.core
-def test_columns_that_nobody_needs_do_no_harm():
-    check_columns(source("user", "diary", "step"), ["step", "user"])
+def test_columns_are_found_in_upper_and_lower_case():
+    names = ["User", "diary", "step", "STEP"]
+    assert find_columns(names, {"step": "", "user": ""}, Problems()) == {
+        "step": "step",
+        "user": "User",
+    }
+    rows = text(VISITS, [name.upper() for name in HEADER])
+    assert same(read_csv(rows, NAMES)[0], WHOLE)
 
 
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        (("User", "step"), "a column 'user', got 'User', 'step'; did you mean 'User'?"),
-        (("patient",), r"got 'patient'; known: 'patient'. Say which .* columns=\{role: name\}"),
+        (("User", "USER"), "one column 'user', got 2; rename all but one"),
+        (("Usser",), "a column 'user', got 'Usser'; did you mean 'Usser'?"),
+        (
+            ("patient",),
+            r"got 'patient'; known: 'patient'. Say which .*columns = \{user = \"NAME\"\}",
+        ),
         ((), "a column 'user', got none;"),
         ([f"c{i}" for i in range(99)], "'c10', 'c11', ...; known"),
         (["x" * 1000], "got 'x{28}...; known: 'x{58}...\\."),
@@ -39,16 +46,7 @@ def test_columns_that_nobody_needs_do_no_harm():
 )
 def test_a_missing_column_is_named_with_what_there_is(names, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
-        check_columns(source(*names), ["user"])
-
-
-@pytest.mark.core
-def test_a_refusal_has_rule_value_column_place_and_remedy():
-    sentence = str(refusal("one of the states", "il", "state", "line 7 of 'a.csv'", "correct it."))
-    expected = (
-        "Expected one of the states, got 'il' in column 'state', line 7 of 'a.csv'; correct it."
-    )
-    assert sentence == expected
+        find_columns(names, {"user": 'columns = {user = "NAME"}'}, Problems())
 
 
 WHOLE, USERS = read(VISITS)
@@ -119,7 +117,7 @@ def test_a_wrong_cell_is_refused_with_its_row(make):
     [
         ("user", "a name for every user, got .* in column 'user', row 2"),
         ("step", "one of the steps in every row, got .* in column 'step', row 2"),
-        ("state", "one of the states in every row, got .* in column 'state', row 2"),
+        ("state", "one of the states in every row, got none from 'state'; .*row 2"),
         ("action", "got no action; .*user 'ann', step '3', row 2"),
         ("reward", "got no reward; .*user 'ann', step '3', row 2"),
     ],
@@ -323,12 +321,15 @@ def test_other_encodings_are_read_when_they_are_named(encoding, tmp_path):
             "a column 'state', got .*mean 'status'",
         ),
         (TEXT.replace("reward", "user").encode(), "one column 'user', got 2; rename all but one"),
-        (TEXT.replace(",", ";").encode(), "several columns, got one, 'user;step.*delimiter=';'"),
+        (
+            TEXT.replace(",", ";").encode(),
+            'several columns, got one, \'user;step.*delimiter = ";" in',
+        ),
         (
             TEXT.replace("bob", "zoé").encode("cp1252"),
-            "text in 'utf-8-sig', got other bytes in line 5 of .*encoding='cp1252'",
+            "text in 'utf-8-sig', got other bytes in line 5 of .*encoding = \"cp1252\"",
         ),
-        (TEXT.encode("utf-16"), "got other bytes in line 1 of .*encoding='utf-16'"),
+        (TEXT.encode("utf-16"), 'got other bytes in line 1 of .*encoding = "utf-16"'),
         (TEXT.replace("well,wait", "well").encode(), "5 fields as in the header, got 4 at line 3"),
         (TEXT.replace("0.75", "0,75").encode(), "5 fields as in the header, got 6 at line 7"),
         (TEXT.replace("bob", '"bob').encode(), "a row that is none at line 5 of"),
@@ -368,9 +369,9 @@ def test_damaged_files_are_one_sentence(content, sentence, tmp_path):
     ("cell", "sentence"),
     [
         (("state", "il"), "got 'il' in column 'state', line 6 of the file; did you mean 'ill'?"),
-        (("state", ""), "one of the states in every row, got '' in column 'state', line 6"),
-        (("step", "4.5"), "one of the steps of the vocabulary, got '4.5' in column 'step', line 6"),
-        (("action", "cut"), "one of the actions of the vocabulary, got 'cut' .*known: 'wait'"),
+        (("state", ""), "one of the states in every row, got none from 'state'; .*line 6"),
+        (("step", "4.5"), "one of the steps of the design, got '4.5' in column 'step', line 6"),
+        (("action", "cut"), "one of the actions of the design, got 'cut' .*known: 'wait'"),
         (("user", " "), "a name for every user, got ' ' in column 'user', line 6"),
         (("reward", "much"), "a number, got 'much' in column 'reward', line 6"),
         (("reward", "1_0"), "a number, got '1_0' in column 'reward', line 6"),
@@ -428,3 +429,14 @@ def test_a_file_opened_by_the_caller_stays_open():
     file = text(VISITS)
     read_csv(file, NAMES)
     assert not file.closed
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("first", ["sep=;\n", '\ufeff"sep=;"\r\n', "SEP=;\n"])
+def test_the_line_for_excel_names_the_delimiter(first, tmp_path):
+    content = first + text(VISITS, delimiter=";").read()
+    (tmp_path / "visits.csv").write_text(content, encoding="utf-8", newline="")
+    assert same(read_csv(tmp_path / "visits.csv", NAMES)[0], WHOLE)
+    wrong = first + text(changed(4, "state", "il"), delimiter=";").read()
+    with pytest.raises(InvalidInputError, match="'il' in column 'state', line 7 of the file"):
+        read_csv(io.StringIO(wrong, newline=""), NAMES)

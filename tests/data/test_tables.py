@@ -55,9 +55,9 @@ def test_a_file_is_read_by_it(tmp_path):
     ("plain", "said"),
     [
         ({"columns": {"user": 3}}, "name of a column"),
-        ({"padding": {"state": "lost"}}, "end = state"),
+        ({"padding": {"state": "lost"}}, "end = .STATE"),
         ({"padding": {"end": "lost", "reward": "x"}}, "finite number"),
-        ({"padding": {"end": "gone"}}, "end state of the vocabulary"),
+        ({"padding": {"end": "gone"}}, "padding to name one of the states"),
         ({"reward_range": [1, 1]}, "low < high"),
         ({"delimiter": 3}, "a delimiter of one character, got 3"),
         ({"delimiter": ";;"}, "a delimiter of one character"),

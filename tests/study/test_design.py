@@ -64,7 +64,7 @@ def test_a_study_keeps_how_its_tables_are_read(tmp_path):
     assert users == ["ann"]
     assert episodes.states.tolist() == [[0, 1, 1, 1]]
     assert episodes.actions[0, 1:].tolist() == study.ask().actions[1:, 1].tolist()
-    with pytest.raises(InvalidInputError, match="end state of the vocabulary"):
+    with pytest.raises(InvalidInputError, match="padding to name one of the states"):
         arguments["table"] = {"padding": {"end": "x"}}
         discreet.start(tmp_path / "b.db", sampler="simulation", **arguments)
     assert not (tmp_path / "b.db").exists()
@@ -96,3 +96,17 @@ def test_what_is_no_design(tmp_path):
             read_design(tmp_path / "d.toml")
     with pytest.raises(InvalidInputError, match="Cannot read"):
         read_design(tmp_path)
+
+
+def test_whoever_comes_late_begins_in_a_declared_start_state(tmp_path):
+    late = {"table": {"late": {"state": "not yet"}}, "states": ["ill", "well", "not yet"]}
+    for starts in (None, ["ill", "not yet"]):
+        arguments = design_of({**PLAIN, **late, "start_states": starts}).arguments()
+        path = tmp_path / f"{starts is None}.db"
+        assert (
+            discreet.start(path, sampler="simulation", **arguments).config["table"]
+            == (late["table"])
+        )
+    arguments = design_of({**PLAIN, **late, "start_states": ["ill"]}).arguments()
+    with pytest.raises(InvalidInputError, match="add it to start_states"):
+        discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)

@@ -164,7 +164,7 @@ def _start(design: "Design", names: "Vocabulary") -> "BoolArray":
     from discreet.study.config import start_numbers
 
     mask = np.zeros(len(names.states), np.bool_)
-    mask[start_numbers(design.start_states, names)] = True
+    mask[start_numbers(design.start_states, names, design.format)] = True
     return mask
 
 
@@ -184,10 +184,10 @@ def _released(
     trust, names = design.trust_model, design.vocabulary
     check_trust(trust)
     Randomness.of(options["sampler"], options["seed"])
-    options["start"] = None if design.start_states is None else _start(design, names)
-    options["vocabulary"] = names
     form = design.format
     form.layout(names)
+    options["start"] = None if design.start_states is None else _start(design, names)
+    options["vocabulary"] = names
     episodes, options["users"] = form.read(table, names)
     progress(f"{len(episodes):,} episodes of {table}")
     if policy is not None:

@@ -123,14 +123,14 @@ class Cuts:
         found[absent] = MISSING if self.missing == "refuse" else len(self.points) + 1
         return found
 
-    def refusal(self, code: int) -> tuple[str, str]:
-        """Rule and remedy for a value that `bins` refused."""
-        if code == MISSING:
-            return "a number", "give missing values a bin of their own with missing='bin'"
+    @property
+    def outside_rule(self) -> tuple[str, str, str]:
+        """Rule and remedy for a value that cannot be, and the line of a design that mends it."""
         low = "" if self.low is None else f" >= {_short(self.low)}"
         high = "" if self.high is None else f" <= {_short(self.high)}"
         rule = f"a finite number{low}{' and' if low and high else ''}{high}"
-        return rule, "correct it, or choose outside='clip' or outside='missing'"
+        mend = 'outside = "clip" or "missing" in [[table.cuts]]'
+        return rule, f"correct it, or write {mend}.", mend
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values, for JSON or TOML."""
@@ -212,10 +212,12 @@ class Discretizer:
             found = cuts.bins(values)
             bad = np.flatnonzero(found < 0)
             if len(bad):
-                rule, remedy = cuts.refusal(int(found[bad[0]]))
+                rule, remedy, _ = cuts.outside_rule
+                if found[bad[0]] == MISSING:
+                    rule, remedy = "a number", 'give missing values a bin: missing = "bin".'
                 raise InvalidInputError(
                     f"Expected {rule}, got {values[bad[0]]} in column {label}, row {bad[0]} (the "
-                    f"first is 0); {remedy}."
+                    f"first is 0); {remedy}"
                 )
             bins.append(found)
         if len({len(b) for b in bins}) > 1:

@@ -5,27 +5,28 @@ cost a million look-ups and not a million checks.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import TypeVar
 
 import numpy as np
 
 from discreet._spelling import RefusedNameError, person, quoted, spelled, warn_of_lookalikes
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.data.discretizer import Cuts
-from discreet.data.layout import Layout, Padding
-from discreet.data.sources import Part, Source, check_columns, refusal
+from discreet.data.discretizer import MISSING, OUTSIDE, Cuts
+from discreet.data.layout import Absence, Layout, Padding
+from discreet.data.problems import Problems, Shown
+from discreet.data.sources import Part, Source, find_columns
 from discreet.data.vocabulary import key, nearest
 from discreet.errors import InvalidInputError
 from discreet.mdp.trajectories import Trajectories
 
-_Numbers = TypeVar("_Numbers", IntArray, FloatArray)
-
 NOTHING = -1
 """Stands for a name that is not recorded; a number that is not recorded is NaN."""
+
+BROKEN = -2
+"""Stands for a name that was refused, while a check goes on."""
 
 _MISSING_TYPES = {"NAType", "NaTType"}
 """What pandas writes into columns of whole numbers, of text and of dates; it need not be there."""
@@ -34,9 +35,24 @@ _MISSING_TYPES = {"NAType", "NaTType"}
 class RefusedCellError(Exception):
     """A cell breaks a rule; whoever knows its place makes a sentence of it."""
 
-    def __init__(self, value: object, rule: str, remedy: str, index: int = -1) -> None:
+    def __init__(
+        self, value: object, rule: str, remedy: str, kind: str = "", mend: str = "", index: int = -1
+    ) -> None:
         super().__init__(rule)
         self.value, self.rule, self.remedy, self.index = value, rule, remedy, index
+        self.kind, self.mend = kind, mend or remedy.rstrip(".")
+
+    def at(self, index: int, value: object) -> "RefusedCellError":
+        """The same, of another cell."""
+        return RefusedCellError(value, self.rule, self.remedy, self.kind, self.mend, index)
+
+
+def _raise(refused: RefusedCellError) -> None:
+    raise refused
+
+
+Refuse = Callable[[RefusedCellError], None]
+"""What happens to a cell that is refused: it is raised, or noted."""
 
 
 class Foreign:
@@ -78,25 +94,26 @@ class Decided:
     def __init__(self, decide: Callable[[object], int]) -> None:
         self._decide = decide
         self._known: dict[object, int] = {}
+        self._refused: dict[object, RefusedCellError] = {}
 
-    def numbers(self, values: Sequence[object]) -> IntArray:
-        """One number for each value.
+    def numbers(self, values: Sequence[object], refuse: Refuse = _raise) -> IntArray:
+        """One number for each value, `BROKEN` where it was refused.
 
         Raises:
             RefusedCellError: with the index of the first value that has none.
         """
         cells = plain(values)
         found = list(map(self._known.get, cells))
-        if None in found:
-            try:
-                for index in [i for i, number in enumerate(found) if number is None]:
-                    cell = cells[index]
-                    if cell not in self._known:
-                        self._known[cell] = self._decide(cell)
-                    found[index] = self._known[cell]
-            except RefusedCellError as refused:
-                refused.index, refused.value = index, values[index]
-                raise
+        for index in [i for i, number in enumerate(found) if number is None]:
+            cell = cells[index]
+            if cell not in self._known and cell not in self._refused:
+                try:
+                    self._known[cell] = self._decide(cell)
+                except RefusedCellError as refused:
+                    self._refused[cell] = refused
+            if cell in self._refused:
+                refuse(self._refused[cell].at(index, values[index]))
+            found[index] = self._known.get(cell, BROKEN)
         return np.array(found, np.int64)
 
 
@@ -107,7 +124,8 @@ class Users(dict[str, int]):
         try:
             name = person("" if cell is None else cell)
         except RefusedNameError as refused:
-            raise RefusedCellError(cell, refused.rule, refused.remedy) from None
+            kind = "no name of a person" if cell is not None else "no user"
+            raise RefusedCellError(cell, refused.rule, refused.remedy, kind) from None
         return self.setdefault(name, len(self))
 
 
@@ -118,49 +136,73 @@ def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Call
         if cell is None or (isinstance(cell, str) and not spelled(cell)):
             if optional:
                 return NOTHING
-            raise RefusedCellError(cell, f"one of the {kind} in every row", "fill it in.")
+            rule = f"one of the {kind} in every row"
+            raise RefusedCellError(cell, rule, "fill it in.", f"no {kind[:-1]}")
         value = cell.value if isinstance(cell, Foreign) else cell
         number = known.get(str(key(value)))
         if number is None:
-            remedy = f"{nearest(value, known)} The vocabulary is public: it lists all {kind}."
-            raise RefusedCellError(cell, f"one of the {kind} of the vocabulary", remedy)
+            rule, close = f"one of the {kind} of the design", nearest(value, known)
+            remedy = f"{close} The design lists all {kind}; they are public."
+            nothing = ', or missing = ["WORD"] if it stands for nothing' if optional else ""
+            mend = f"correct it, or add it to {kind} = [...]{nothing}"
+            raise RefusedCellError(cell, rule, remedy, f"unknown {kind[:-1]}", mend)
         return number
 
     return decide
 
 
-def numbers(values: Sequence[object]) -> FloatArray:
-    """One number for each value, NaN for nothing.
+def numbers(values: Sequence[object], refuse: Refuse = _raise, *, decimal: str = ".") -> FloatArray:
+    """One number for each value, NaN for nothing and for what was refused.
 
     >>> numbers(["0.5", "", 1, True, None]).tolist()
     [0.5, nan, 1.0, 1.0, nan]
+    >>> numbers(["0,5", "12"], decimal=",").tolist()
+    [0.5, 12.0]
 
     Raises:
         RefusedCellError: with the index of the first value that is no number.
     """
     try:
-        if not _has_underscore(values):
+        if decimal == "." and not _has_underscore(values):
             return np.array(list(map(float, values)))  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         pass  # something is missing or wrong: one by one
-    return np.array([_number(value, index) for index, value in enumerate(values)], np.float64)
+    found = np.full(len(values), math.nan)
+    for index, value in enumerate(values):
+        try:
+            found[index] = _number(value, decimal)
+        except RefusedCellError as refused:
+            refuse(refused.at(index, value))
+    return found
 
 
-def _number(value: object, index: int) -> float:
+def _number(value: object, decimal: str) -> float:
     cell = _plain(value)
     if cell is None or (isinstance(cell, str) and not spelled(cell)):
         return math.nan
     raw = cell.value if isinstance(cell, Foreign) else cell
+    other = ",." if decimal == "." else ".,"
     try:
-        if not _has_underscore([raw]):
-            return float(raw)  # type: ignore[arg-type]
+        if not _has_underscore([raw]) and not (isinstance(raw, str) and other[0] in raw):
+            return float(raw.replace(",", ".") if isinstance(raw, str) else raw)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         pass
-    comma = isinstance(raw, str) and "," in raw
-    remedy = (
-        "write decimals with a point." if comma else "correct it, or leave it empty if unknown."
-    )
-    raise RefusedCellError(value, "a number", remedy, index)
+    if isinstance(raw, str) and _is_number(raw.replace(*other)):
+        said = f'decimal = "{other[0]}"'
+        remedy = f"write {said} in [table] if all decimals are written so."
+        raise RefusedCellError(value, "a number", remedy, "other decimals", said)
+    said = f"missing = [{quoted(str(raw), 30)}]".replace("'", '"')
+    remedy = f"correct it, or write {said} in [table] if it stands for nothing."
+    mend = 'correct it, or missing = ["WORD"] if it stands for nothing'
+    raise RefusedCellError(value, "a number", remedy, "no number", mend)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return not _has_underscore([text])
 
 
 def _has_underscore(values: Sequence[object]) -> bool:
@@ -170,143 +212,233 @@ def _has_underscore(values: Sequence[object]) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """All rows of a table, as they come; states and actions are numbers of the vocabulary."""
+    """Rows of a table, as they come; states and actions are numbers of the vocabulary."""
 
     users: IntArray  # the number of each row's user, in the order in which they first come
     steps: IntArray  # 0 to H - 1, or H for the closing moment
-    states: IntArray
+    states: IntArray  # or `NOTHING`
+    blank: BoolArray  # nothing at all is said of the state
     actions: IntArray  # or `NOTHING`
     rewards: FloatArray  # in [0, 1], or NaN where missing
     following: IntArray  # the recorded next states, or `NOTHING`
-    places: IntArray  # where the rows stand in the table
+    places: IntArray  # where the rows stand in the table; -1 if they were filled in
 
     def __len__(self) -> int:
         return len(self.users)
 
-    def __getitem__(self, chosen: IntArray) -> "Rows":
+    def __getitem__(self, chosen: IntArray | BoolArray) -> "Rows":
         """Some rows, or all in another order."""
         return Rows(*(getattr(self, f.name)[chosen] for f in fields(self)))
 
 
-def read_rows(source: Source, layout: Layout) -> tuple[Rows, list[str]]:
+def read_rows(
+    source: Source, layout: Layout, problems: Problems | None = None
+) -> tuple[Rows, list[str]]:
     """All rows of a table, and the names of its users."""
-    reader = _Reader(source, layout)
-    parts = [reader.read(part) for part in source.parts(reader.columns)]
+    reader = _Reader(source, layout, problems or Problems())
+    parts = list(reader.parts())
     if not sum(map(len, parts)):
         raise InvalidInputError("Expected at least one row, got a table without any.")
     names = list(reader.users)
     warn_of_lookalikes(names)
-    joined = (np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Rows))
-    return Rows(*joined), names
+    return _joined(parts), names
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    return Rows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Rows)))
 
 
 class _Reader:
     """Turns parts of a table into numbers, and remembers what it has decided."""
 
-    def __init__(self, source: Source, layout: Layout) -> None:
-        self.columns = layout.needed(source.names)
-        check_columns(source, self.columns)
+    def __init__(self, source: Source, layout: Layout, problems: Problems) -> None:
         self.users = Users()
-        self._source = source
-        self._layout = layout
+        self._source, self._layout, self._problems = source, layout, problems
+        self._nothing = layout.nothing
+        following = layout.column("next_state").casefold()
+        there = following in {name.casefold() for name in source.names}
+        self._recorded = there or "next_state" in layout.columns
+        roles = ["user", "step", "action", "reward", *(["next_state"] if self._recorded else [])]
+        roles += ["state"] if layout.discretizer is None else []
+        wanted = {layout.column(role): f'columns = {{{role} = "NAME"}}' for role in roles}
+        for column in () if layout.discretizer is None else layout.discretizer.columns:
+            wanted.setdefault(column, 'column = "NAME" in [[table.cuts]]')
+        self._columns = find_columns(source.names, wanted, problems)
+        self._whole = len(self._columns) == len(wanted)
         known = layout.vocabulary.numbers
         self._decided = {
             "user": Decided(self.users.decide),
             "step": Decided(name_decider(known("steps"), "steps", optional=False)),
-            "state": Decided(name_decider(known("states"), "states", optional=False)),
+            "state": Decided(name_decider(known("states"), "states", optional=True)),
             "action": Decided(name_decider(known("actions"), "actions", optional=True)),
             "next_state": Decided(name_decider(known("states"), "states", optional=True)),
         }
 
-    def read(self, part: Part) -> Rows:
-        recorded = self._layout.column("next_state") in self.columns
+    def parts(self) -> Iterator[Rows]:
+        """The table's rows, a part at a time; none if a column is not there."""
+        if self._whole:
+            columns = list(self._columns.values())
+            yield from map(self._read, self._source.parts(columns, self._problems))
+
+    def _read(self, part: Part) -> Rows:
         nothing = np.full(len(part.places), NOTHING, np.int64)
-        rewards = self._layout.column("reward")
+        states, blank = self._states(part)
         return Rows(
             users=self._named("user", part),
             steps=self._named("step", part),
-            states=self._states(part),
+            states=states,
+            blank=blank,
             actions=self._named("action", part),
-            rewards=self._cells(partial(_rewards, self._layout), rewards, part),
-            following=self._named("next_state", part) if recorded else nothing,
+            rewards=self._rewards(part),
+            following=self._named("next_state", part) if self._recorded else nothing,
             places=part.places,
         )
 
+    def _values(self, column: str, part: Part) -> Sequence[object]:
+        """The cells of a column, None where a word stands for nothing."""
+        values = part.column(self._columns[column])
+        if not self._nothing:
+            return values
+        return [None if _among(value, self._nothing) else value for value in values]
+
+    def _refuse(self, column: str, part: Part, refused: RefusedCellError) -> None:
+        at = self._source.at(int(part.places[refused.index]))
+        self._problems.add(
+            f"{refused.kind} in {quoted(column)}",
+            refused.mend,
+            [at],
+            [refused.value],
+            f"Expected {refused.rule}, got {quoted(refused.value)} in column {quoted(column)}, "
+            f"{at}; {refused.remedy}",
+        )
+
     def _named(self, role: str, part: Part) -> IntArray:
-        return self._cells(self._decided[role].numbers, self._layout.column(role), part)
+        column = self._layout.column(role)
+        refuse = partial(self._refuse, column, part)
+        return self._decided[role].numbers(self._values(column, part), refuse)
 
-    def _cells(
-        self, read: Callable[[Sequence[object]], _Numbers], column: str, part: Part
-    ) -> _Numbers:
-        try:
-            return read(part.column(column))
-        except RefusedCellError as refused:
-            at = self._source.at(int(part.places[refused.index]))
-            error = refusal(refused.rule, refused.value, column, at, refused.remedy)
-        raise error
-
-    def _states(self, part: Part) -> IntArray:
+    def _states(self, part: Part) -> tuple[IntArray, BoolArray]:
+        """The states, `NOTHING` where a value that is needed is missing; and which are blank."""
         discretizer = self._layout.discretizer
         if discretizer is None:
-            return self._named("state", part)
+            states = self._named("state", part)
+            return states, np.asarray(states == NOTHING)
+        cells = [self._bins(cuts, part) for cuts in discretizer.cuts]
+        bins = np.array([found for found, _ in cells])
+        states = discretizer.combine([np.maximum(found, 0) for found in bins])
+        states[(bins == MISSING).any(axis=0)] = NOTHING
+        states[(bins == BROKEN).any(axis=0)] = BROKEN
+        return states, np.all([absent for _, absent in cells], axis=0)
 
-        def bins(cuts: Cuts, values: Sequence[object]) -> IntArray:
-            given = numbers(values)
-            found = cuts.bins(given)
-            bad = np.flatnonzero(found < 0)
-            if len(bad):
-                rule, remedy = cuts.refusal(int(found[bad[0]]))
-                raise RefusedCellError(float(given[bad[0]]), rule, f"{remedy}.", int(bad[0]))
-            return found
+    def _bins(self, cuts: Cuts, part: Part) -> tuple[IntArray, BoolArray]:
+        """The bin of each value, `MISSING` or `BROKEN`; and where there is none."""
+        broken = []
 
-        cells = [self._cells(partial(bins, c), c.column, part) for c in discretizer.cuts]
-        return discretizer.combine(cells)
+        def refuse(refused: RefusedCellError) -> None:
+            self._refuse(cuts.column, part, refused)
+            broken.append(refused.index)
+
+        values = self._values(cuts.column, part)
+        given = numbers(values, refuse, decimal=self._layout.decimal)
+        found = cuts.bins(given)
+        absent = np.isnan(given)
+        for index in np.flatnonzero(found == OUTSIDE):
+            rule, remedy, mend = cuts.outside_rule
+            kind = "number out of range"
+            refuse(RefusedCellError(float(given[index]), rule, remedy, kind, mend, int(index)))
+        found[broken], absent[broken] = BROKEN, False
+        return found, absent
+
+    def _rewards(self, part: Part) -> FloatArray:
+        layout, column = self._layout, self._layout.column("reward")
+        low, high = map(float, layout.reward_range)
+        broken = []
+
+        def refuse(refused: RefusedCellError) -> None:
+            self._refuse(column, part, refused)
+            broken.append(refused.index)
+
+        given = numbers(self._values(column, part), refuse, decimal=layout.decimal)
+        outside = (given < low) | (given > high)
+        for index in () if layout.clip_rewards else np.flatnonzero(outside):
+            said = "reward_range = [low, high], or clip_rewards = true"
+            rule, value = f"rewards from {low:g} to {high:g}", float(given[index])
+            remedy = f"give their public range as {said}."
+            refuse(RefusedCellError(value, rule, remedy, "reward out of range", said, int(index)))
+        given[broken] = low
+        return layout.scaled(given)
 
 
-def _rewards(layout: Layout, values: Sequence[object]) -> FloatArray:
-    low, high = map(float, layout.reward_range)
-    given = numbers(values)
-    outside = np.flatnonzero((given < low) | (given > high))
-    if len(outside) and not layout.clip_rewards:
-        remedy = "give their public range as reward_range=(low, high), or clip_rewards=True."
-        rule, first = f"rewards from {low:g} to {high:g}", int(outside[0])
-        raise RefusedCellError(float(given[first]), rule, remedy, first)
-    return layout.scaled(given)
+def _among(value: object, words: frozenset[object]) -> bool:
+    try:
+        return (spelled(value) if isinstance(value, str) else value) in words
+    except TypeError:  # a list, say
+        return False
 
 
 def read_episodes(source: Source, layout: Layout) -> tuple[Trajectories, list[str]]:
     """The episodes of a table, and the names of their users in the same order."""
     rows, names = read_rows(source, layout)
-    episodes = _Episodes(rows, names, source.at, layout)
+    episodes = _Episodes(rows, names, source.at, layout, Problems())
     return episodes.trajectories(), names
+
+
+def check_episodes(source: Source, layout: Layout, problems: Problems) -> tuple[int, int]:
+    """Note all problems of a table; how many rows and people could be read."""
+    reader = _Reader(source, layout, problems)
+    parts = list(reader.parts())
+    rows = _joined(parts) if parts else None
+    if rows is not None and len(rows):
+        named = rows[rows.users != BROKEN]
+        lost = np.unique(named.users[named.steps == BROKEN])
+        whole = named[~np.isin(named.users, lost)]  # the order of the others cannot be known
+        if len(whole):
+            _Episodes(whole, list(reader.users), source.at, layout, problems).check()
+    return 0 if rows is None else len(rows), len(reader.users)
 
 
 class _Episodes:
     """Rows sorted by user and step, checked, and laid out as arrays."""
 
     def __init__(
-        self, rows: Rows, names: list[str], at: Callable[[int], str], layout: Layout
+        self,
+        rows: Rows,
+        names: list[str],
+        at: Callable[[int], str],
+        layout: Layout,
+        problems: Problems,
     ) -> None:
-        self._names = names
-        self._at = at
-        self._layout = layout
+        self._names, self._at = names, at
+        self._layout, self._problems = layout, problems
         self._steps = layout.vocabulary.steps
+        self._people = np.unique(rows.users)
+        empty = rows.blank & (rows.actions == NOTHING) & np.isnan(rows.rewards)
+        rows = rows[~empty | (rows.following != NOTHING)]  # who only has a row was not there
         self._rows = rows[np.lexsort((rows.steps, rows.users))]
 
-    def trajectories(self) -> Trajectories:
+    def check(self) -> IntArray:
+        """Note what is wrong, fill in what is declared; the state after each user's last step."""
+        self._check_people()
+        if not len(self._rows):
+            return np.zeros(0, np.int64)
+        self._check_once()
+        self._fill_values()
+        self._fill_absent()
         closing = self._closing()
-        self._check_order(closing)
+        self._check_closing(closing)
         following = self._following()
-        ordinary = np.flatnonzero(~closing)
-        self._rows, following = self._rows[ordinary], following[ordinary]
-        ends, rows, padding = self._ends(following), self._rows, self._layout.padding
+        self._rows, following = self._rows[~closing], following[~closing]
+        return self._ends(following) if len(self._rows) else np.zeros(0, np.int64)
+
+    def trajectories(self) -> Trajectories:
+        ends = self.check()
+        rows, layout = self._rows, self._layout
         users, horizon = len(ends), len(self._steps)
         states = np.repeat(ends[:, None], horizon + 1, axis=1)
-        actions = np.zeros((users, horizon), np.int64)
+        actions = np.ascontiguousarray(layout.filled_actions[:, ends].T)
         rewards = np.zeros((users, horizon))
-        if padding is not None:
-            actions[:] = self._layout.end_actions(padding)[:, ends].T
-            rewards[:] = self._layout.scaled(np.array(padding.reward))
+        if layout.padding is not None:
+            rewards[:] = layout.scaled(np.array(layout.padding.reward))
         cells = rows.users, rows.steps
         states[cells], actions[cells], rewards[cells] = rows.states, rows.actions, rows.rewards
         return Trajectories(states, actions, rewards)
@@ -317,61 +449,159 @@ class _Episodes:
         users = self._rows.users
         return np.append(users[1:] != users[:-1], True)
 
+    @property
+    def _first(self) -> BoolArray:
+        """True at each user's first row."""
+        return np.append(True, self._last[:-1])
+
+    def _check_people(self) -> None:
+        """Everybody has a row that says something."""
+        nobody = [self._names[i] for i in np.setdiff1d(self._people, self._rows.users)]
+        if nobody:
+            self._problems.add(
+                "person with empty rows alone",
+                "leave the rows out",
+                [""] * len(nobody),
+                nobody,
+                f"Expected something in the rows of user {quoted(nobody[0])}, got empty ones; "
+                f"leave them out.",
+            )
+
+    def _check_once(self) -> None:
+        """Each of a user's steps once; of several the first counts while a check goes on."""
+        rows = self._rows
+        twice = ~self._first & (rows.steps == np.roll(rows.steps, 1))
+        if twice.any():
+            before = self._at(int(rows.places[int(np.flatnonzero(twice)[0]) - 1]))
+            self._refuse(
+                twice,
+                "step more than once",
+                "remove one of the two rows",
+                f"every step once, got it also in {before}; remove one of the two rows",
+            )
+            self._rows = rows[~twice]
+
+    def _fill_values(self) -> None:
+        """Missing states and rewards, as was declared."""
+        rows, layout = self._rows, self._layout
+        states, rewards = rows.states.copy(), rows.rewards.copy()
+        absent = states == NOTHING
+        if layout.missing_state is not None:
+            states[absent] = layout.numbers_of([layout.missing_state])[0]
+        else:
+            named = " and ".join(quoted(name) for name in layout.state_columns)
+            bins = "" if layout.discretizer is None else ', or missing = "bin" in [[table.cuts]]'
+            self._refuse(
+                absent,
+                f"no state in {named}",
+                f'missing_state = "STATE"{bins}',
+                f"one of the states in every row, got none from {named}; fill it in, or write "
+                f'missing_state = "STATE" in [table]{bins}',
+            )
+        if layout.missing_reward is not None:
+            unpaid = np.isnan(rewards) & (rows.actions != NOTHING)
+            rewards[unpaid] = layout.scaled(np.array(layout.missing_reward))
+        self._rows = replace(rows, states=states, rewards=rewards)
+
+    def _fill_absent(self) -> None:
+        """Rows for the steps before a user's first row, and between two of them."""
+        rows, layout = self._rows, self._layout
+        first = self._first
+        before = np.where(first, -1, np.roll(rows.steps, 1))
+        away = rows.steps - before - 1  # how many steps are missing before each row
+        for name, absence, where in (("late", layout.late, first), ("gap", layout.gap, ~first)):
+            missing = where & (away > 0)
+            if absence is not None:
+                self._add_rows(rows, np.where(missing, away, 0), absence)
+            elif missing.any():
+                index = int(np.flatnonzero(missing)[0])
+                none = self._step(int(before[index]) + 1)
+                late = name == "late"
+                said = f'{name} = {{state = "STATE", reward = 0}}'
+                self._refuse(
+                    missing,
+                    "person who comes late" if late else "gap between steps",
+                    said,
+                    f"{'the first step of everybody' if late else 'steps without a gap'}, got none "
+                    f"called {none} before this one; add the row, or write {said} in [table]",
+                )
+        rows = self._rows
+        self._rows = rows[np.lexsort((rows.steps, rows.users))]
+
+    def _add_rows(self, rows: Rows, away: IntArray, absence: Absence) -> None:
+        """``away[i]`` rows before row i, in which the user is absent."""
+        count = int(away.sum())
+        ends = np.cumsum(away)
+        back = np.repeat(ends, away) - np.arange(count)  # steps before the row that is there
+        steps = np.repeat(rows.steps, away) - back
+        state = int(self._layout.numbers_of([absence.state])[0])
+        reward = float(self._layout.scaled(np.array(absence.reward)))
+        filled = Rows(
+            users=np.repeat(rows.users, away),
+            steps=steps,
+            states=np.full(count, state),
+            blank=np.zeros(count, np.bool_),
+            actions=self._layout.filled_actions[steps, state],
+            rewards=np.full(count, reward),
+            following=np.full(count, NOTHING),
+            places=np.full(count, -1),
+        )
+        self._rows = _joined([self._rows, filled])
+
     def _closing(self) -> BoolArray:
         """True at rows that hold a state alone: what was seen after a user's last step."""
         rows = self._rows
         no_action, no_reward = rows.actions == NOTHING, np.isnan(rows.rewards)
         closing: BoolArray = no_action & no_reward
         for role, missing in (("action", no_action), ("reward", no_reward)):
-            self._refuse_first(
+            said = "" if role == "action" else ", or write missing_reward = NUMBER in [table]"
+            self._refuse(
                 missing & ~closing,
-                f"an action and a reward at every step, got no {role}; fill it in (only a row for "
-                f"the state after the last step has neither)",
+                f"no {role}",
+                "fill it in" if role == "action" else "missing_reward = NUMBER",
+                f"an action and a reward at every step, got no {role}; fill it in{said} (only a "
+                f"row for the state after the last step has neither)",
             )
-        self._refuse_first(
+        self._refuse(
             ~closing & (rows.steps == len(self._steps)),
+            "step after the last one",
+            "steps = [...] with one more, or leave its action and reward empty",
             f"{len(self._steps)} steps, the last called {quoted(self._steps[-1])}, got one more; "
-            f"leave its action and reward empty, or name it in the vocabulary",
+            f"leave its action and reward empty, or add it to steps = [...]",
         )
         return closing
 
-    def _check_order(self, closing: BoolArray) -> None:
-        """Each user's steps are 0, 1, 2, ... and a closing row comes last."""
+    def _check_closing(self, closing: BoolArray) -> None:
         rows = self._rows
-        begins = np.flatnonzero(np.append(True, self._last[:-1]))
-        lengths = np.diff(np.append(begins, len(rows)))
-        wrong = rows.steps != np.arange(len(rows)) - np.repeat(begins, lengths)
-        if wrong.any():
-            index = int(np.flatnonzero(wrong)[0])
-            same = index > 0 and rows.users[index - 1] == rows.users[index]
-            if same and rows.steps[index - 1] == rows.steps[index]:
-                before = self._at(int(rows.places[index - 1]))
-                rule = f"every step once, got it also in {before}; remove one of the two rows"
-            else:
-                missing = self._step(int(rows.steps[index - 1]) + 1 if same else 0)
-                rule = (
-                    f"steps without a gap, got none called {missing} before this one; add the row"
-                )
-            raise self._refusal(index, rule)
-        self._refuse_first(
+        self._refuse(
             closing & ~self._last,
+            "no action and no reward",
+            "fill them in, or empty the whole row",
             "only a user's last row without action and reward, got a later one; fill them in",
         )
-        self._refuse_first(
-            closing & (rows.steps == 0), "at least one step, got only a state; add its rows"
+        self._refuse(
+            closing & self._first,
+            "person with a state alone",
+            "add the rows, or leave it out",
+            "at least one step, got only a state; add its rows",
         )
-        self._refuse_first(
+        self._refuse(
             closing & (rows.following != NOTHING),
+            "next state without an action",
+            "give it a row of its own",
             "no next state where there is no action, got one; give it a row of its own",
         )
 
     def _following(self) -> IntArray:
         """The state after each row: that of the user's next row, else the recorded one."""
         rows = self._rows
-        inferred = np.where(self._last, NOTHING, np.roll(rows.states, -1))
-        both = (inferred != NOTHING) & (rows.following != NOTHING)
-        self._refuse_first(
+        near = ~self._last & (np.roll(rows.steps, -1) == rows.steps + 1)
+        inferred = np.where(near, np.roll(rows.states, -1), NOTHING)
+        both = (inferred >= 0) & (rows.following >= 0)
+        self._refuse(
             both & (inferred != rows.following),
+            "next state that is not the next row's",
+            "correct one of the two",
             "the state of a user's next row to be this row's next state, got another; correct one",
         )
         return np.where(inferred == NOTHING, rows.following, inferred)
@@ -386,22 +616,28 @@ class _Episodes:
         elif early.any():
             index = int(np.flatnonzero(early)[0])
             missing = self._step(int(rows.steps[index]) + 1)
-            raise self._refusal(
-                index,
-                f"episodes of {len(self._steps)} steps, got no step {missing}; add the row, or say "
-                f"padding=Padding(END_STATE) if episodes can end early",
+            said = 'padding = {end = "STATE", reward = 0}'
+            self._refuse(
+                early,
+                "episode that ended early",
+                said,
+                f"episodes of {len(self._steps)} steps, got no step {missing}; add the row, or "
+                f"write {said} in [table]",
             )
         unseen = last & (following == NOTHING)
         return np.where(unseen, rows.states, following)[last]
 
     def _arrived(self, following: IntArray, early: BoolArray, padding: Padding) -> IntArray:
         """Episodes that ended early are in an end state, seen or the only one."""
-        ends = self._layout.end_states(padding)
+        ends = self._layout.numbers_of(padding.ends)
         if len(ends) == 1:
             following = np.where(early & (following == NOTHING), ends[0], following)
-        self._refuse_first(
+        named = ", ".join(map(quoted, padding.ends))
+        self._refuse(
             early & ~np.isin(following, ends),
-            f"an episode that ends early to arrive in {', '.join(map(quoted, padding.ends))}, got "
+            "early end in another state",
+            f"padding = {{end = [...]}} with that state, or correct it; now {named}",
+            f"an episode that ends early to arrive in {named}, got "
             f"one that does not; correct its last next state, or add the missing steps",
         )
         return following
@@ -410,14 +646,23 @@ class _Episodes:
         names = [*self._steps, self._layout.vocabulary.closing]
         return quoted(names[number])
 
-    def _refuse_first(self, wrong: BoolArray, rule: str) -> None:
-        if wrong.any():
-            raise self._refusal(int(np.flatnonzero(wrong)[0]), rule)
-
-    def _refusal(self, index: int, rule: str) -> InvalidInputError:
+    def _refuse(self, wrong: BoolArray, kind: str, mend: str, rule: str) -> None:
+        """Note a problem of the marked rows."""
+        chosen = np.flatnonzero(wrong)
+        if not len(chosen):
+            return
         rows = self._rows
-        user = self._names[int(rows.users[index])]
-        return InvalidInputError(
-            f"Expected {rule}; see user {quoted(user)}, step {self._step(int(rows.steps[index]))}, "
-            f"{self._at(int(rows.places[index]))}."
+        users = [self._names[int(rows.users[i])] for i in chosen[:3]]
+        steps = [self._step(int(rows.steps[i])) for i in chosen[:3]]
+        places = [self._at(int(rows.places[i])) for i in chosen[:3]]
+        self._problems.add(
+            kind,
+            mend,
+            places,
+            [
+                Shown(f"{quoted(user, 30)}, step {step}")
+                for user, step in zip(users, steps, strict=True)
+            ],
+            f"Expected {rule}; see user {quoted(users[0])}, step {steps[0]}, {places[0]}.",
+            len(chosen),
         )

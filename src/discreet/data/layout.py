@@ -1,20 +1,23 @@
 """How a table is to be read: which column is what, and the public facts about its values."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
 
 from discreet import _validate
-from discreet._spelling import quoted
+from discreet._spelling import quoted, spelled
 from discreet._types import FloatArray, IntArray
 from discreet.data.discretizer import Discretizer
 from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError
 from discreet.mdp.policies import Policy
 
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 ROLES = ("user", "step", "state", "action", "reward", "next_state")
 
 
@@ -31,13 +34,10 @@ class Padding:
     Attributes:
         end: the name of the absorbing end state, or several names.
         reward: of each step that is filled in, in the table's units (within ``reward_range``).
-        policy: whose actions to fill in. Give the policy that the users followed, so that staying
-            at the end counts as following it; otherwise the first action is filled in.
     """
 
     end: str | int | Sequence[str | int]
     reward: float = 0.0
-    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         _validate.real(reward=self.reward)
@@ -49,6 +49,25 @@ class Padding:
         return tuple(end) if isinstance(end, Iterable) and not isinstance(end, str) else (end,)
 
 
+@dataclass(frozen=True)
+class Absence:
+    """What stands for steps before somebody's first row, or between two of them.
+
+    >>> Absence("not yet here").reward
+    0.0
+
+    Attributes:
+        state: the name of the state in which somebody is who is not there.
+        reward: of each step that is filled in, in the table's units (within ``reward_range``).
+    """
+
+    state: str | int
+    reward: float = 0.0
+
+    def __post_init__(self) -> None:
+        _validate.real(reward=self.reward)
+
+
 class Options(TypedDict, total=False):
     """The keywords that all readers of tables share; see `Layout`."""
 
@@ -57,21 +76,35 @@ class Options(TypedDict, total=False):
     reward_range: tuple[float, float]
     clip_rewards: bool
     padding: Padding | None
+    late: Absence | None
+    gap: Absence | None
+    missing: Sequence[str]
+    missing_state: str | int | None
+    missing_reward: float | None
+    decimal: str
+    policy: Policy | None
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How to read a table.
+    """How to read a table. All of it is public, and none of it is ever read off the data.
 
     Attributes:
         vocabulary: the public names of states, actions and steps.
         columns: role -> name of the column, for those that are called otherwise; roles are user,
             step, state, action, reward, next_state.
         discretizer: makes states of numeric columns; there is then no column of states.
-        reward_range: the least and the largest reward that can be, mapped to 0 and 1. Public: never
-            read off the data.
+        reward_range: the least and the largest reward that can be, mapped to 0 and 1.
         clip_rewards: rewards beyond the range count as its ends instead of being refused.
         padding: fills up episodes that ended early, which are refused without it.
+        late: fills the steps before somebody's first row, which is refused without it.
+        gap: fills the steps between somebody's rows, which are refused without it.
+        missing: words in cells that stand for nothing, such as "n/a".
+        missing_state: the state of rows that have none.
+        missing_reward: what a row with an action and without a reward earned.
+        decimal: what stands before the decimals, a point or a comma.
+        policy: whose actions to fill in. Give the policy that the users followed, so that being
+            absent counts as following it; otherwise the first action is filled in.
     """
 
     vocabulary: Vocabulary
@@ -80,6 +113,13 @@ class Layout:
     reward_range: tuple[float, float] = (0.0, 1.0)
     clip_rewards: bool = False
     padding: Padding | None = None
+    late: Absence | None = None
+    gap: Absence | None = None
+    missing: Sequence[str] = ()
+    missing_state: str | int | None = None
+    missing_reward: float | None = None
+    decimal: str = "."
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.vocabulary, Vocabulary):
@@ -88,17 +128,10 @@ class Layout:
                 f"{quoted(self.vocabulary)}; names are public and never read off the data."
             )
         _validate.truth(clip_rewards=self.clip_rewards)
+        _validate.choice((".", ","), decimal=self.decimal)
         _check_roles(self.columns)
-        if not isinstance(self.reward_range, Sequence) or len(self.reward_range) != 2:
-            raise InvalidInputError(
-                f"Expected reward_range=(low, high), got {quoted(self.reward_range)}."
-            )
-        low, high = self.reward_range
-        _validate.real(low=low, high=high)
-        if not low < high or not math.isfinite(float(high) - float(low)):
-            raise InvalidInputError(
-                f"Expected a reward_range with low < high, got ({low!r}, {high!r})."
-            )
+        self._check_range()
+        self._check_missing()
         if self.discretizer is not None:
             if not isinstance(self.discretizer, Discretizer):
                 raise InvalidInputError(
@@ -111,7 +144,18 @@ class Layout:
                     "write Vocabulary(states=[*discretizer.names, ...], ...)."
                 )
         if self.padding is not None:
-            self._check_padding(self.padding)
+            if not isinstance(self.padding, Padding):
+                raise InvalidInputError(f"Expected Padding(end state), got {quoted(self.padding)}.")
+            if not self.padding.ends:
+                raise InvalidInputError("Expected at least one end state for padding, got none.")
+            self._check_filled("padding", self.padding.ends, self.padding.reward)
+        for key_, absence in (("late", self.late), ("gap", self.gap)):
+            if absence is not None:
+                if not isinstance(absence, Absence):
+                    raise InvalidInputError(f"Expected Absence(state), got {quoted(absence)}.")
+                self._check_filled(key_, [absence.state], absence.reward)
+        if self.missing_state is not None:
+            self._check_filled("missing_state", [self.missing_state], self.reward_range[0])
 
     def column(self, role: str) -> str:
         """The column that plays this role."""
@@ -122,53 +166,84 @@ class Layout:
         """The columns that make a state."""
         return (self.column("state"),) if self.discretizer is None else self.discretizer.columns
 
-    def needed(self, names: Sequence[str]) -> list[str]:
-        """The columns to read from a table with these."""
-        roles = [self.column(role) for role in ("user", "step", "action", "reward")]
-        following = self.column("next_state")
-        wanted = "next_state" in self.columns or following in names
-        return [*roles, *self.state_columns, *([following] if wanted else [])]
+    @property
+    def nothing(self) -> frozenset[object]:
+        """Cells that stand for nothing: the words, and the numbers that some of them are."""
+        words = {spelled(word) for word in self.missing}
+        numbers = {float(word) for word in words if _NUMBER.fullmatch(word)}
+        return frozenset({*words, *numbers})
 
     def scaled(self, rewards: FloatArray) -> FloatArray:
         """Rewards within the range as numbers in [0, 1]."""
         low, high = map(float, self.reward_range)
         return (np.clip(rewards, low, high) - low) / (high - low)
 
-    def end_states(self, padding: Padding) -> IntArray:
-        """The numbers of the end states."""
+    def numbers_of(self, states: Sequence[str | int]) -> IntArray:
+        """The numbers of states of the vocabulary."""
         known = self.vocabulary.numbers("states")
-        return np.array([known[str(key(name))] for name in padding.ends], np.int64)
+        return np.array([known[str(key(name))] for name in states], np.int64)
 
-    def end_actions(self, padding: Padding) -> IntArray:
+    @cached_property
+    def filled_actions(self) -> IntArray:
         """``int64[H, S]``, the action to fill in."""
         shape = self.vocabulary.shape
-        if padding.policy is None:
+        if self.policy is None:
             return np.zeros((shape.horizon, shape.states), np.int64)
-        return np.asarray(padding.policy.support(shape).argmax(axis=2), np.int64)
+        return np.asarray(self.policy.support(shape).argmax(axis=2), np.int64)
 
-    def _check_padding(self, padding: Padding) -> None:
-        if not isinstance(padding, Padding):
-            raise InvalidInputError(f"Expected Padding(end state), got {quoted(padding)}.")
-        known = self.vocabulary.numbers("states")
-        for name in padding.ends:
-            if key(name) not in known:
-                raise InvalidInputError(
-                    f"Expected an end state of the vocabulary, got {quoted(name)}; "
-                    f"{nearest(name, self.vocabulary.states)}"
-                )
-        if not padding.ends:
-            raise InvalidInputError("Expected at least one end state for the padding, got none.")
-        low, high = self.reward_range
-        if not low <= padding.reward <= high:
+    def _check_range(self) -> None:
+        if not isinstance(self.reward_range, Sequence) or len(self.reward_range) != 2:
             raise InvalidInputError(
-                f"Expected the reward of padded steps in the reward_range {low:g} to {high:g}, got "
-                f"{padding.reward!r}; say with Padding(reward=...) what a step at the end is worth."
+                f"Expected reward_range = [low, high], got {quoted(self.reward_range)}."
+            )
+        low, high = self.reward_range
+        _validate.real(low=low, high=high)
+        if not low < high or not math.isfinite(float(high) - float(low)):
+            raise InvalidInputError(
+                f"Expected a reward_range with low < high, got [{low!r}, {high!r}]."
+            )
+
+    def _check_missing(self) -> None:
+        words = self.missing
+        listed = isinstance(words, Sequence) and not isinstance(words, str)
+        if not listed or not all(isinstance(w, str) and spelled(w) for w in words):
+            raise InvalidInputError(
+                f'Expected missing as a list of words, such as missing = ["n/a"], got '
+                f"{quoted(words)}."
+            )
+        for kind in ("states", "actions", "steps"):
+            both = [word for word in words if key(word) in self.vocabulary.numbers(kind)]
+            if both:
+                raise InvalidInputError(
+                    f"Expected words for missing values that name nothing else, got "
+                    f"{quoted(both[0])}, which is one of the {kind}; take it out of one list."
+                )
+        if self.missing_reward is not None:
+            _validate.real(missing_reward=self.missing_reward)
+            self._check_reward("missing_reward", self.missing_reward)
+
+    def _check_filled(self, name: str, states: Sequence[str | int], reward: float) -> None:
+        known = self.vocabulary.numbers("states")
+        for state in states:
+            if key(state) not in known:
+                raise InvalidInputError(
+                    f"Expected {name} to name one of the states, got {quoted(state)}; "
+                    f"{nearest(state, self.vocabulary.states)}"
+                )
+        self._check_reward(name, reward)
+
+    def _check_reward(self, name: str, reward: float) -> None:
+        low, high = self.reward_range
+        if not low <= reward <= high:
+            raise InvalidInputError(
+                f"Expected the reward of {name} in the reward_range {low:g} to {high:g}, got "
+                f"{reward!r}; say what a step that nobody recorded is worth (reward = ...)."
             )
 
 
 def _check_roles(columns: Mapping[str, str]) -> None:
     if not isinstance(columns, Mapping):
-        raise InvalidInputError(f"Expected columns={{role: name}}, got {quoted(columns)}.")
+        raise InvalidInputError(f'Expected columns = {{role = "name"}}, got {quoted(columns)}.')
     for role, name in columns.items():
         if not isinstance(name, str):
             raise InvalidInputError(

@@ -2,9 +2,10 @@
 
 import codecs
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from discreet._spelling import quoted, spelled
 from discreet._types import IntArray
+from discreet.data.problems import Problems, Shown
 from discreet.data.vocabulary import nearest
 from discreet.errors import InvalidInputError, MissingExtraError
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 _ROWS = 2_000
 """Rows of a CSV file in memory as text at a time."""
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+_SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE)
 
 
 class Part(NamedTuple):
@@ -37,34 +42,47 @@ class Source(Protocol):
     def names(self) -> Sequence[str]:
         """The names of its columns."""
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
         """Its rows, with at least these columns."""
 
     def at(self, place: int) -> str:
         """A row's place in words."""
 
 
-def check_columns(source: Source, needed: Sequence[str]) -> None:
-    """Refuse a table that lacks a column or has it twice."""
-    for name in needed:
-        found = list(source.names).count(name)
-        if found > 1:
-            raise InvalidInputError(
-                f"Expected one column {quoted(name)}, got {found}; rename all but one."
-            )
-        if not found:
-            raise InvalidInputError(
-                f"Expected a column {quoted(name)}, got {_listed(source.names)}; "
-                f"{nearest(name, source.names)} Say which column is which with "
-                f"columns={{role: name}}, and give the table a header if it has none."
-            )
+def find_columns(
+    names: Sequence[str], wanted: Mapping[str, str], problems: Problems
+) -> dict[str, str]:
+    """The table's own name of each wanted column; upper and lower case may differ.
 
+    >>> find_columns(["Patient", "visit"], {"patient": "", "visit": ""}, Problems())
+    {'patient': 'Patient', 'visit': 'visit'}
 
-def refusal(rule: str, value: object, column: str, at: str, remedy: str) -> InvalidInputError:
-    """One sentence with the rule, the value, its column and place, and the remedy."""
-    return InvalidInputError(
-        f"Expected {rule}, got {quoted(value)} in column {quoted(column)}, {at}; {remedy}"
-    )
+    Args:
+        names: of the table's columns.
+        wanted: column -> the line of a design that says what it is called.
+        problems: what is not there, or twice.
+    """
+    found = {}
+    for name, line in wanted.items():
+        same = [n for n in names if n == name]
+        same = same or [n for n in names if n.casefold() == name.casefold()]
+        if len(same) == 1:
+            found[name] = same[0]
+        elif same:
+            remedy = "rename all but one"
+            sentence = f"Expected one column {quoted(name)}, got {len(same)}; {remedy}."
+            problems.add(f"several columns {quoted(name)}", remedy, ["header"], [same], sentence)
+        else:
+            close = nearest(name, names)
+            problems.add(
+                f"no column {quoted(name)}",
+                f"{line}, or give the table a header",
+                ["header"],
+                [Shown(close)],
+                f"Expected a column {quoted(name)}, got {_listed(names)}; {close} Say which column "
+                f"is which ({line} in [table]), and give the table a header if it has none.",
+            )
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -78,7 +96,14 @@ class CsvSource:
     def __init__(self, file: TextIO, title: str, delimiter: str) -> None:
         self._title = title
         check_delimiter(delimiter)
-        self._reader = csv.reader(file, delimiter=delimiter, strict=True)
+        first = file.readline()
+        told = _SEPARATOR.fullmatch(first)  # a line for Excel, which others may not know
+        self._skipped = int(told is not None)
+        self._reader = csv.reader(
+            file if told else chain([first], file),
+            delimiter=told[1] if told else delimiter,
+            strict=True,
+        )
         header = next((rows[0] for _, rows in self._blocks(1)), None)
         if header is None:
             raise InvalidInputError(f"Expected a header and rows, got nothing: {title} is empty.")
@@ -86,24 +111,33 @@ class CsvSource:
         for mark in (";", "\t", "|", ",") if len(self.names) == 1 else ():
             if mark in self.names[0]:
                 raise InvalidInputError(
-                    f"Expected several columns, got one, {quoted(self.names[0])}, in {title}; pass "
-                    f"delimiter={mark!r}."
+                    f"Expected several columns, got one, {quoted(self.names[0])}, in {title}; "
+                    f"write delimiter = {_toml(mark)} in [table]."
                 )
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
+        width = len(self.names)
         for lines, rows in self._blocks(_ROWS):
-            if set(map(len, rows)) != {len(self.names)}:
-                pairs = zip(lines, rows, strict=True)
-                line, row = next(pair for pair in pairs if len(pair[1]) != len(self.names))
-                raise InvalidInputError(
-                    f"Expected {len(self.names)} fields as in the header, got {len(row)} at "
-                    f"{self.at(line)}; correct the row, and quote fields that hold the delimiter."
+            if set(map(len, rows)) != {width}:
+                pairs = [pair for pair in zip(lines, rows, strict=True) if len(pair[1]) != width]
+                line, row = pairs[0]
+                problems.add(
+                    "row with too many or too few fields",
+                    'correct the row; quote fields that hold the delimiter, or delimiter = ";"',
+                    [self.at(at) for at, _ in pairs],
+                    [Shown(f"{len(row)} instead of {width}") for _, row in pairs],
+                    f"Expected {width} fields as in the header, got {len(row)} at "
+                    f"{self.at(line)}; correct the row, and quote fields that hold the "
+                    f"delimiter.",
                 )
-            values = dict(zip(self.names, zip(*rows, strict=True), strict=True))
-            yield Part(values.__getitem__, np.array(lines))
+            kept = [i for i, row in enumerate(rows) if len(row) == width]
+            if kept:
+                cells = zip(*(rows[i] for i in kept), strict=True)
+                values = dict(zip(self.names, cells, strict=True))
+                yield Part(values.__getitem__, np.array([lines[i] for i in kept]))
 
     def at(self, place: int) -> str:
-        return f"line {place} of {self._title}"
+        return f"line {place + self._skipped} of {self._title}"
 
     def _blocks(self, size: int) -> Iterator[tuple[list[int], list[list[str]]]]:
         """Lines and fields of some rows at a time, blank ones left out."""
@@ -127,6 +161,10 @@ class CsvSource:
                 yield [lines[i] for i in filled], [rows[i] for i in filled]
 
 
+def _toml(mark: str) -> str:
+    return '"\\t"' if mark == "\t" else f'"{mark}"'
+
+
 def check_delimiter(delimiter: object) -> None:
     """Refuse what cannot stand between fields."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
@@ -142,7 +180,8 @@ def check_encoding(encoding: object) -> None:
     except (LookupError, ValueError):
         pass
     raise InvalidInputError(
-        f"Expected an encoding that Python knows, got {quoted(encoding)}; try 'utf-8-sig'."
+        f"Expected an encoding that Python knows, got {quoted(encoding)}; try "
+        f'encoding = "utf-8-sig".'
     )
 
 
@@ -172,10 +211,10 @@ def _wrong_encoding(path: Path, title: str, encoding: str) -> InvalidInputError:
         mark = _MARKS.get(file.read(2))
         file.seek(0)
         line = next((n for n, text in enumerate(file, 1) if not _decodes(text, encoding)), 1)
-    remedy = f"encoding={mark!r}" if mark else "its encoding (such as encoding='cp1252')"
+    remedy = f'encoding = "{mark}"' if mark else 'its encoding, such as encoding = "cp1252",'
     return InvalidInputError(
         f"Expected text in {encoding!r}, got other bytes in line {line} of {title}; save the file "
-        f"as UTF-8 or pass {remedy}."
+        f"as UTF-8, or write {remedy} in [table]."
     )
 
 
@@ -195,7 +234,7 @@ class ParquetSource:
         self._title = title
         self.names: list[str] = list(file.schema_arrow.names)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
         first = 0
         for batch in self._file.iter_batches(columns=list(dict.fromkeys(columns))):
             lists = {name: batch.column(name).to_pylist() for name in batch.schema.names}
@@ -235,7 +274,7 @@ class FrameSource:
             names = self._frame.columns
         self.names = [name for name in names if isinstance(name, str)]
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
         sizes = {name: len(self._values(name)) for name in columns}
         if len(set(sizes.values())) > 1:
             raise InvalidInputError(

@@ -1,6 +1,7 @@
 """Tables of episodes: readers for files and dataframes, and `TableFormat`, kept in a file."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self, TextIO, Unpack
@@ -9,10 +10,12 @@ from discreet import _validate
 from discreet._spelling import quoted
 from discreet._types import JsonObject, Plain
 from discreet.data.discretizer import Discretizer
-from discreet.data.episodes import read_episodes
-from discreet.data.layout import Layout, Options, Padding
+from discreet.data.episodes import check_episodes, read_episodes
+from discreet.data.layout import Absence, Layout, Options, Padding
+from discreet.data.problems import Problems, TableReport
 from discreet.data.sources import (
     FrameSource,
+    Source,
     check_delimiter,
     check_encoding,
     open_csv,
@@ -52,7 +55,7 @@ def read_frame(
         frame: of pandas, polars, pyarrow or another library that narwhals knows, a dictionary of
             columns, or any object with ``__arrow_c_stream__`` (with the extra `tables`).
         vocabulary: the public names of states, actions and steps.
-        options: columns, discretizer, reward_range, clip_rewards, padding; see `Layout`.
+        options: columns, reward_range, padding and others; see `Layout`.
 
     Returns:
         The episodes, and the users' names in the same order, as ``study.tell(users=...)``
@@ -108,6 +111,12 @@ class TableFormat:
         reward_range: the least and the largest reward that can be.
         clip_rewards: rewards beyond it count as its ends.
         padding: ``{"end": state or states, "reward": number}`` of episodes that ended early.
+        late: ``{"state": state, "reward": number}`` of steps before somebody's first row.
+        gap: the same for steps between somebody's rows.
+        missing: words in cells that stand for nothing.
+        missing_state: the state of rows that have none.
+        missing_reward: what a row with an action and without a reward earned.
+        decimal: what stands before the decimals, a point or a comma.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -115,6 +124,12 @@ class TableFormat:
     reward_range: tuple[float, float] = (0.0, 1.0)
     clip_rewards: bool = False
     padding: JsonObject | None = None
+    late: JsonObject | None = None
+    gap: JsonObject | None = None
+    missing: tuple[str, ...] = ()
+    missing_state: str | int | None = None
+    missing_reward: float | None = None
+    decimal: str = "."
     delimiter: str = ","
     encoding: str = "utf-8-sig"
 
@@ -128,7 +143,7 @@ class TableFormat:
             if key not in known:
                 raise UnknownNameError("fact of a table", str(key), known)
         given = dict(plain)
-        for key in ("cuts", "reward_range"):
+        for key in ("cuts", "reward_range", "missing"):
             if not isinstance(given.get(key, ()), list | tuple):
                 raise InvalidInputError(
                     f"Expected {key} of a table as a list, got {quoted(given[key])}."
@@ -152,7 +167,7 @@ class TableFormat:
         return Discretizer.from_dict({"cuts": list(self.cuts)}) if self.cuts else None
 
     def layout(self, vocabulary: Vocabulary, policy: Policy | None = None) -> Layout:
-        """The same facts beside the names; padding fills in the ``policy`` that users followed."""
+        """The same facts beside the names; absent people follow the ``policy``."""
         check_delimiter(self.delimiter)
         check_encoding(self.encoding)
         return Layout(
@@ -161,7 +176,14 @@ class TableFormat:
             discretizer=self.discretizer,
             reward_range=self.reward_range,
             clip_rewards=self.clip_rewards,
-            padding=None if self.padding is None else _padding(self.padding, policy),
+            padding=None if self.padding is None else _padding(self.padding),
+            late=None if self.late is None else _absence("late", self.late),
+            gap=None if self.gap is None else _absence("gap", self.gap),
+            missing=self.missing,
+            missing_state=self.missing_state,
+            missing_reward=self.missing_reward,
+            decimal=self.decimal,
+            policy=policy,
         )
 
     def read(
@@ -169,18 +191,40 @@ class TableFormat:
     ) -> tuple[Trajectories, list[str]]:
         """Episodes and users of a file; Parquet if it is called .parquet or .pq, else CSV."""
         layout = self.layout(vocabulary, policy)
+        with self._opened(path) as source:
+            return read_episodes(source, layout)
+
+    def check(self, path: str | Path, vocabulary: Vocabulary) -> TableReport:
+        """All problems of a file at once; they show raw data, to the operator who has it."""
+        layout, problems = self.layout(vocabulary), Problems(collect=True)
+        rows = people = 0
+        try:
+            with self._opened(path) as source:
+                rows, people = check_episodes(source, layout, problems)
+        except InvalidInputError as error:  # it ends here, after what was found before
+            problems.add("table that cannot be read", str(error), [""], [""], str(error))
+        return TableReport(rows, people, tuple(problems.found))
+
+    def _opened(self, path: str | Path) -> AbstractContextManager[Source]:
         if Path(path).suffix.lower() in _PARQUET:
-            with open_parquet(path) as table:
-                return read_episodes(table, layout)
-        with open_csv(path, self.delimiter, self.encoding) as text:
-            return read_episodes(text, layout)
+            return open_parquet(path)
+        return open_csv(path, self.delimiter, self.encoding)
 
 
-def _padding(plain: JsonObject, policy: Policy | None) -> Padding:
-    if not isinstance(plain, Mapping) or "end" not in plain or set(plain) - {"end", "reward"}:
+def _padding(plain: JsonObject) -> Padding:
+    _check_entry("padding", "end", plain)
+    return Padding(plain["end"], float(plain.get("reward", 0.0)))
+
+
+def _absence(name: str, plain: JsonObject) -> Absence:
+    _check_entry(name, "state", plain)
+    return Absence(plain["state"], float(plain.get("reward", 0.0)))
+
+
+def _check_entry(name: str, state: str, plain: JsonObject) -> None:
+    if not isinstance(plain, Mapping) or state not in plain or set(plain) - {state, "reward"}:
         raise InvalidInputError(
-            f"Expected padding as {{end = state, reward = number}}, where the reward is 0 if left "
-            f"out, got {quoted(plain)}."
+            f'Expected {name} = {{{state} = "STATE", reward = NUMBER}}, where the reward is 0 if '
+            f"left out, got {quoted(plain)}."
         )
     _validate.real(reward=plain.get("reward", 0.0))
-    return Padding(plain["end"], float(plain.get("reward", 0.0)), policy)

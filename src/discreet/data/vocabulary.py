@@ -136,9 +136,10 @@ def nearest(value: object, known: Iterable[str]) -> str:
     ("did you mean 'well'?", "known: 'ill', 'well'.")
     """
     names = list(known)
-    close = difflib.get_close_matches(str(key(value)), names[:1000], n=1)
+    folded = {name.casefold(): name for name in names[:1000]}
+    close = difflib.get_close_matches(str(key(value)).casefold(), folded, n=1, cutoff=0.7)
     if close:
-        return f"did you mean {quoted(close[0])}?"
+        return f"did you mean {quoted(folded[close[0]])}?"
     listed = ", ".join(quoted(name) for name in names[:8])
     return f"known: {listed}{', ...' if len(names) > 8 else ''}."
 

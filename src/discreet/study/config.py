@@ -117,7 +117,7 @@ def make_config(
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
         "names": given,
         "episodes": int(episodes),
-        "start_states": list[Plain](start_numbers(start_states, vocabulary)),
+        "start_states": list[Plain](start_numbers(start_states, vocabulary, form)),
         "stationary": stationary,
         "sampler": sampler,
         "seed": secrets.randbits(63) if seed is None else int(seed),
@@ -182,7 +182,9 @@ def _vocabulary(given: Mapping[str, Plain]) -> Vocabulary:
     return vocabulary
 
 
-def start_numbers(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> list[int]:
+def start_numbers(
+    given: Iterable[int | str] | None, vocabulary: Vocabulary, form: TableFormat | None
+) -> list[int]:
     """Numbers of the states in which episodes can begin; all of them if that is not public."""
     if given is None:
         return list(range(len(vocabulary.states)))
@@ -202,6 +204,12 @@ def start_numbers(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> 
         found.append(numbers[name])
     if not found:
         raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
+    late = None if form is None or form.late is None else form.late["state"]
+    if late is not None and numbers.get(str(key(late))) not in found:
+        raise InvalidInputError(
+            f"Expected start states with {late!r}, in which whoever comes late begins, got "
+            f"{[vocabulary.states[i] for i in found]}; add it to start_states."
+        )
     return found
 
 
