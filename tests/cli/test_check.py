@@ -369,3 +369,41 @@ def test_unknown_mechanisms_get_a_suggestion(discreet):
     assert (code, out) == (2, "")
     assert "central/laplace" in err
     assert err.count("\n") == 1
+
+
+DESIGN = """
+states = ["ill", "well", "not yet"]
+actions = ["wait", "treat"]
+steps = 2
+[table]
+decimal = ","
+delimiter = ";"
+"""
+
+
+@pytest.mark.core
+def test_check_table_lists_all_problems_and_what_mends_them(discreet, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.toml").write_text(DESIGN)
+    rows = ["user;step;state;action;reward", "ann;0;ill;wait;0,5", "ann;1;ill;wait;n/a"]
+    (tmp_path / "t.csv").write_text("\n".join([*rows, "bob;1;well;treat;1,0"]) + "\n")
+    code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml")
+    assert code == 1
+    assert "t.csv: 3 rows of 2 people" in out
+    assert "'n/a'" in out and 'missing = ["WORD"]' in out
+    assert "line 4: 'bob'" in out and "late = {state = " in out
+    code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml", "--json")
+    found = json.loads(out)
+    assert code == 1 and found["table"] == "t.csv"
+    assert [problem["count"] for problem in found["problems"]] == [1, 1]
+    mended = 'missing = ["n/a"]\nmissing_reward = 0\nlate = {state = "not yet"}\n'
+    (tmp_path / "d.toml").write_text(DESIGN + mended)
+    code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml")
+    assert code == 0 and "Every row can be read" in out
+
+
+@pytest.mark.core
+def test_check_table_checks_the_design_first(discreet, tmp_path):
+    (tmp_path / "d.toml").write_text(DESIGN + 'late = {state = "later"}\n')
+    code, _, err = discreet("check", "table", "none.csv", "--design", str(tmp_path / "d.toml"))
+    assert code == 2 and "late to name one of the states" in err

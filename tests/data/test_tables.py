@@ -73,6 +73,50 @@ def test_what_cannot_be(plain, said):
         TableFormat.from_dict(plain).layout(NAMES)
 
 
+CHECKED = TableFormat(columns={"user": "patient"}, delimiter=";")
+
+
+def test_a_check_says_what_is_where_and_what_mends_it(tmp_path):
+    path = tmp_path / "visits.csv"
+    rows = ["Patient;step;state;action;reward", "ann;0;ill;treat;0,5", "ann;1;ll;wait;1;2"]
+    path.write_text("\n".join([*rows, *(f"p{i};1;n/a;wait;1" for i in range(5))]))
+    report = CHECKED.check(path, NAMES).to_dict()
+    assert (report["rows"], report["people"]) == (6, 6)
+    found = {problem["kind"]: problem for problem in report["problems"]}
+    assert found["other decimals in 'reward'"] == {
+        "kind": "other decimals in 'reward'",
+        "count": 1,
+        "examples": [{"place": "line 2", "value": "'0,5'"}],
+        "mend": 'decimal = ","',
+    }
+    assert found["row with too many or too few fields"]["examples"] == [
+        {"place": "line 3", "value": "6 instead of 5"}
+    ]
+    unknown = found["unknown state in 'state'"]
+    assert (unknown["count"], len(unknown["examples"])) == (5, 3)
+    assert 'missing = ["WORD"]' in unknown["mend"]
+    assert found["person who comes late"]["examples"][0] == {"place": "line 4", "value": "'p0'"}
+    assert found["episode that ended early"]["mend"].startswith("padding = {end = ")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "is empty"), (b"patient,step\n", 'delimiter = ","'), (b"a;\xe9;b\n", "encoding = ")],
+)
+def test_a_check_of_what_cannot_be_read_is_one_problem(tmp_path, content, said):
+    path = tmp_path / "visits.csv"
+    path.write_bytes(content)
+    report = CHECKED.check(path, NAMES)
+    assert [problem.kind for problem in report.problems] == ["table that cannot be read"]
+    assert said in report.problems[0].mend
+
+
+def test_a_check_of_a_good_table(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text("patient;step;state;action;reward\nann;0;ill;treat;1\nann;1;ill;treat;1\n")
+    assert CHECKED.check(path, NAMES).to_dict() == {"rows": 2, "people": 1, "problems": []}
+
+
 def test_what_is_no_format():
     with pytest.raises(UnknownNameError, match="did you mean 'columns'"):
         TableFormat.from_dict({"colums": {}})

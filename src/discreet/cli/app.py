@@ -37,7 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "certify": ("certify:command", "Prove a guarantee by rigorous arithmetic, or check a proof."),
     "study": ("study:app", "A study with real people, over weeks: start, ask, tell, close."),
     "fit": ("fit:command", "Learn a policy from logged episodes, under a guarantee."),
-    "check": ("check:app", "Conformance checks of environments, learners, mechanisms, studies."),
+    "check": (
+        "check:app",
+        "Check environments, learners, mechanisms, studies, or a table of yours.",
+    ),
     "bench": ("bench:command", "Measure speed against peers (from a clone)."),
     "service": ("service:app", "Private learning from real devices: one command per role."),
 }

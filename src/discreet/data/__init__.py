@@ -10,7 +10,7 @@ others read.
 from discreet.data.discretizer import Cuts, Discretizer
 from discreet.data.layout import Absence, Layout, Padding
 from discreet.data.problems import Problem, TableReport
-from discreet.data.tables import TableFormat, read_csv, read_frame, read_parquet
+from discreet.data.tables import TableFormat, read_csv, read_excel, read_frame, read_parquet
 from discreet.data.vocabulary import Vocabulary
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "TableReport",
     "Vocabulary",
     "read_csv",
+    "read_excel",
     "read_frame",
     "read_parquet",
 ]

@@ -16,7 +16,7 @@ from discreet._spelling import RefusedNameError, person, quoted, spelled, warn_o
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.data.discretizer import MISSING, OUTSIDE, Cuts
 from discreet.data.layout import Absence, Layout, Padding
-from discreet.data.problems import Problems, Shown
+from discreet.data.problems import Problems
 from discreet.data.sources import Part, Source, find_columns
 from discreet.data.vocabulary import key, nearest
 from discreet.errors import InvalidInputError
@@ -659,10 +659,7 @@ class _Episodes:
             kind,
             mend,
             places,
-            [
-                Shown(f"{quoted(user, 30)}, step {step}")
-                for user, step in zip(users, steps, strict=True)
-            ],
+            users,
             f"Expected {rule}; see user {quoted(users[0])}, step {steps[0]}, {places[0]}.",
             len(chosen),
         )

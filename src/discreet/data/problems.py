@@ -81,7 +81,7 @@ class Problems:
         room = _EXAMPLES - len(problem.examples)
         for place, value in list(zip(places, values, strict=True))[:room]:
             text = str(value) if isinstance(value, Shown) else quoted(value, 30)
-            problem.examples.append((place, text))
+            problem.examples.append((place.partition(" of ")[0], text))
 
 
 @dataclass(frozen=True)

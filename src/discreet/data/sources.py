@@ -1,13 +1,14 @@
-"""Sources of a table: CSV (standard library), Parquet (pyarrow), any dataframe (narwhals)."""
+"""Sources of a table: CSV (standard library), Parquet (pyarrow), Excel (openpyxl), dataframes."""
 
 import codecs
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 _ROWS = 2_000
 """Rows of a CSV file in memory as text at a time."""
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
 _SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE)
 
 
@@ -261,6 +260,55 @@ def open_parquet(path: str | Path) -> Iterator[ParquetSource]:
         raise InvalidInputError(
             f"Expected a Parquet file that can be read, got {title}: {str(error).splitlines()[0]}"
         ) from None
+
+
+class ExcelSource:
+    """A sheet of a workbook as a `Source`; rows have the numbers that Excel shows."""
+
+    def __init__(self, rows: Iterator[tuple[object, ...]], title: str) -> None:
+        self._rows, self._title = rows, title
+        self.names = ["" if name is None else spelled(str(name)) for name in next(rows, ())]
+        if not any(self.names):
+            raise InvalidInputError(f"Expected a header and rows, got nothing: {title} is empty.")
+
+    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
+        numbered = enumerate(self._rows, 2)
+        while block := [(n, row) for n, row in islice(numbered, _ROWS)]:
+            filled = [(n, row) for n, row in block if any(cell is not None for cell in row)]
+            if filled:
+                cells = zip_longest(self.names, *(row for _, row in filled))
+                values = {name: list(column) for name, *column in cells if name is not None}
+                yield Part(values.__getitem__, np.array([n for n, _ in filled]))
+
+    def at(self, place: int) -> str:
+        return f"row {place} of {self._title}"
+
+
+@contextmanager
+def open_excel(path: str | Path, sheet: str | None) -> Iterator[ExcelSource]:
+    """A sheet of an .xlsx file as a `Source`, closed at the end; the only one needs no name."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise MissingExtraError("openpyxl", "excel") from None
+    title = quoted(str(path), 200)
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (OSError, ValueError, KeyError, BadZipFile, InvalidFileException) as error:
+        raise InvalidInputError(
+            f"Expected a workbook (.xlsx) that can be read, got {title}: {error}."
+        ) from None
+    try:
+        names = book.sheetnames
+        if sheet not in names if sheet is not None else len(names) != 1:
+            raise InvalidInputError(
+                f"Expected the name of a sheet of {title}, got {quoted(sheet)}; write "
+                f'sheet = "NAME" in [table], one of {", ".join(map(quoted, names))}.'
+            )
+        yield ExcelSource(book[sheet or names[0]].iter_rows(values_only=True), title)
+    finally:
+        book.close()
 
 
 class FrameSource:

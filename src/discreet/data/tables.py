@@ -19,6 +19,7 @@ from discreet.data.sources import (
     check_delimiter,
     check_encoding,
     open_csv,
+    open_excel,
     open_parquet,
 )
 from discreet.data.vocabulary import Vocabulary
@@ -94,6 +95,19 @@ def read_parquet(
         return read_episodes(source, layout)
 
 
+def read_excel(
+    path: str | Path,
+    vocabulary: Vocabulary,
+    *,
+    sheet: str | None = None,
+    **options: Unpack[Options],
+) -> tuple[Trajectories, list[str]]:
+    """Episodes from a workbook, .xlsx (extra `excel`), with its only ``sheet`` or a named one."""
+    layout = Layout(vocabulary, **options)
+    with open_excel(path, sheet) as source:
+        return read_episodes(source, layout)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableFormat:
     """All public facts about a table of episodes but its names, in plain values.
@@ -117,6 +131,7 @@ class TableFormat:
         missing_state: the state of rows that have none.
         missing_reward: what a row with an action and without a reward earned.
         decimal: what stands before the decimals, a point or a comma.
+        sheet: of a workbook that has several.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -132,6 +147,7 @@ class TableFormat:
     decimal: str = "."
     delimiter: str = ","
     encoding: str = "utf-8-sig"
+    sheet: str | None = None
 
     @classmethod
     def from_dict(cls, plain: JsonObject) -> Self:
@@ -189,7 +205,7 @@ class TableFormat:
     def read(
         self, path: str | Path, vocabulary: Vocabulary, policy: Policy | None = None
     ) -> tuple[Trajectories, list[str]]:
-        """Episodes and users of a file; Parquet if it is called .parquet or .pq, else CSV."""
+        """Episodes and users of a file: Parquet (.parquet, .pq), Excel (.xlsx), otherwise CSV."""
         layout = self.layout(vocabulary, policy)
         with self._opened(path) as source:
             return read_episodes(source, layout)
@@ -206,8 +222,11 @@ class TableFormat:
         return TableReport(rows, people, tuple(problems.found))
 
     def _opened(self, path: str | Path) -> AbstractContextManager[Source]:
-        if Path(path).suffix.lower() in _PARQUET:
+        ending = Path(path).suffix.lower()
+        if ending in _PARQUET:
             return open_parquet(path)
+        if ending == ".xlsx":
+            return open_excel(path, self.sheet)
         return open_csv(path, self.delimiter, self.encoding)
 
 
