@@ -316,7 +316,15 @@ LOWER_WITHOUT_PRIVACY: Mapping[str, RegretBound] = {
 
 _LIKE_PRINTED = {"laplace", "tree-laplace", "tree-iid", "bits", "randomized-response"}
 """Noise of the order H/eps on a counter, as printed."""
-_LIKE_GAUSSIAN = {"gaussian", "tree-gaussian", "tree-honaker", "toeplitz", "bounded", "histogram"}
+_LIKE_GAUSSIAN = {
+    "gaussian",
+    "tree-gaussian",
+    "tree-honaker",
+    "toeplitz",
+    "unbounded",
+    "bounded",
+    "histogram",
+}
 """Noise of the order sqrt(H·ln(1/delta))/eps: one user moves H counters of a statistic by one."""
 _THEOREMS = {"pe": "001, Theorem 6", "sdp-pe": "001, Theorem 6", "dp-ucbvi": "003, Theorem 4.1"}
 

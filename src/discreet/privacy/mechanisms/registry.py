@@ -149,6 +149,7 @@ _MECHANISMS: list[MechanismSpec] = [
         auto="approximate",
         losses=True,
     ),
+    _of("central", "continual", "unbounded", ".unbounded:unbounded", certified_as="toeplitz"),
     _of("central", "continual", "tree-gaussian", ".tree:tree_gaussian", losses=True, storable=True),
     _of("central", "continual", "tree-honaker", ".tree:tree_honaker", auto="pure", losses=True),
     _of(

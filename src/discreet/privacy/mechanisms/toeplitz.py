@@ -119,15 +119,17 @@ from discreet.privacy.sensitivity import Sensitivity
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
-_SPACING, _MARGIN = 2.0, 3.0
+_SPACING, MARGIN = 2.0, 3.0
 """Logistic grid of the exponentials: spacing 2, from about -3 to log K + 3 (8 to 11 nodes)."""
 _FINEST, _COARSEST = 40, 22
 _LARGEST_STEPS = 48
 """Bits of sigma in grid steps: samplers reach 1e15, a little less than 2^50."""
 _RELEASED_BITS = 16
 """What is released is rounded to multiples of 2^-16: sums up to 2^37 are exact in doubles."""
-_ROUNDED_DOWN = 1 - 1e-9
+ROUNDED_DOWN = 1 - 1e-9
 """More than the rounding errors of a million sums, one square root and one division."""
+LARGEST_COUNT = 1 << 36
+"""Counts stand beside noise, and both below 2^37."""
 _MARK = 1 << 12
 """Episodes per piece of what is computed over time."""
 _UNROUNDED = 44
@@ -161,7 +163,7 @@ class Grid:
         # A counter takes at most pile·(sum of c_t) < pile·2·sqrt(K), and less than 2^61 steps.
         room = 60 - math.ceil(math.log2(2 * math.sqrt(episodes) * pile))
         bits = min(_FINEST, _LARGEST_STEPS - math.ceil(math.log2(sigma)), room)
-        if bits < _COARSEST or pile * episodes > 2.0**36:  # counts beside noise, below 2^37
+        if bits < _COARSEST or pile * episodes > LARGEST_COUNT:
             raise CalibrationError(
                 f"Encoded values of sigma={sigma:.3g} over {episodes:,} releases that one user "
                 f"moves by up to {pile} do not fit into 64-bit integers; use a larger epsilon, "
@@ -215,7 +217,7 @@ class Factors:
         pieces = range(low // _MARK, (low + count - 1) // _MARK + 1)
         norms = np.sqrt(np.concatenate([self._squares(k) for k in pieces]))
         norms = norms[low % _MARK :][:count][::-1]
-        columns = np.floor(2.0**self.grid.bits / norms * _ROUNDED_DOWN)
+        columns = np.floor(2.0**self.grid.bits / norms * ROUNDED_DOWN)
         return np.asarray(columns, np.int64)
 
     @cached_property
@@ -243,6 +245,11 @@ class Factors:
     def _squares(self, piece: int) -> FloatArray:
         """Squared norms of the first n coefficients, n = piece·_MARK + 1 and on."""
         return self._advance(self._marks[piece], self._size(piece))[1]
+
+    @property
+    def encoder_square(self) -> float:
+        """Squared norm of all coefficients, rounded or not, whichever is longer; in steps."""
+        return float(self._squares((self.episodes - 1) // _MARK)[-1])
 
     def _size(self, piece: int) -> int:
         return min(_MARK, self.episodes - piece * _MARK)
@@ -342,13 +349,13 @@ def _returning(factors: Factors, participations: int, separation: int) -> float:
         fine = np.empty(factors.episodes, np.int64)
         factors._encode(Grid(_UNROUNDED, 0), np.zeros_like(factors.weights), fine)
         both = (factors.encoder(), factors.grid.encoder), (fine, _UNROUNDED)
-        series = [np.ldexp(c.astype(np.float64), -bits) for c, bits in both]
+        series = [np.abs(np.ldexp(c.astype(np.float64), -bits)) for c, bits in both]
         falling = [np.maximum.accumulate(c[::-1])[::-1] for c in series]
         for k in range(1, m):
             lag = k * separation
             products = (np.cumsum(e[: e.size - lag] * e[lag:]) for e in falling)
             worst = max(float(np.max(p * (columns[:-lag] * columns[lag:])[::-1])) for p in products)
-            total += 2 * (m - k) * min(1.0, worst / _ROUNDED_DOWN)
+            total += 2 * (m - k) * min(1.0, worst / ROUNDED_DOWN)
     return total
 
 
@@ -375,16 +382,21 @@ def _worst(factors: Factors) -> tuple[float, int]:
     return best
 
 
-def _exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
+def exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
     """Weights and decays of the decoder: the arcsine law of theta, on a few points."""
-    top = math.log(episodes) + _MARGIN
-    nodes = math.ceil((top + _MARGIN) / _SPACING)
+    top = math.log(episodes) + MARGIN
+    nodes = math.ceil((top + MARGIN) / _SPACING)
     grid = top - _SPACING * (np.arange(nodes)[::-1] + 0.5)
     decays = 1 / (1 + np.exp(-grid))
     weights = np.sqrt(decays * (1 - decays)) * _SPACING / math.pi
-    weights[-1] += 2 / math.pi * math.asin(1 / math.sqrt(1 + math.exp(top)))
+    weights[-1] += beyond(top)
     weights[0] += 1 - weights.sum()
     return weights, decays
+
+
+def beyond(top: float) -> float:
+    """The arcsine mass of theta beyond this point of the logistic grid."""
+    return 2 / math.pi * math.asin(1 / math.sqrt(1 + math.exp(top)))
 
 
 @lru_cache(maxsize=8)
@@ -394,7 +406,7 @@ def factors(episodes: int, grid: Grid = Grid()) -> Factors:  # noqa: B008 (froze
     >>> round(factors(20_000).worst, 3)  # the plain square root has 4.219
     4.019
     """
-    return Factors(episodes, grid, *_exponentials(episodes))
+    return Factors(episodes, grid, *exponentials(episodes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -562,23 +574,40 @@ class ToeplitzRun(NoiseRun):
         return row
 
 
-def square_root(
-    trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int
+def calibrated(
+    kind: Callable[..., ToeplitzNoise],
+    trust: "PrivateTrust",
+    sensitivity: Sensitivity,
+    episodes: int,
+    longest: int,
 ) -> tuple[CumulativeNoise, Guarantee]:
-    """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
+    """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid.
+
+    Args:
+        kind: makes the noise of so many ``steps`` on a ``grid``.
+        trust: epsilon and delta.
+        sensitivity: how far one user moves the counters.
+        episodes: releases that are made.
+        longest: releases that the grid and its cost must serve.
+    """
     epsilon, delta = float(trust.epsilon), float(trust.delta)
-    m = sensitivity.participations
-    most = gaussian_sigma(math.sqrt(sensitivity.squares) * m, epsilon, delta)
-    grid = Grid.of(most, episodes, sensitivity.pile)
-    worst = factors(episodes, grid).returning(m, sensitivity.separation)
-    l2 = math.sqrt(sensitivity.squares * worst)
+    most = sensitivity.participations * math.sqrt(sensitivity.squares)
+    grid = Grid.of(gaussian_sigma(most, epsilon, delta), longest, sensitivity.pile)
+    l2 = kind(episodes=episodes, steps=1.0, grid=grid).l2(sensitivity)
     sigma = gaussian_sigma(l2, epsilon, delta)
     # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
     steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
-    lost = grid_delta(steps, sensitivity.units * episodes, epsilon)
+    lost = grid_delta(steps, sensitivity.units * longest, epsilon)
     sigma = grid_sigma(l2, epsilon, delta, lost=lost, most=delta / 100)
-    noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
+    noise = kind(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
     return noise, guaranteed(trust, trust.epsilon, trust.delta, apart=sensitivity.apart)
+
+
+def square_root(
+    trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int
+) -> tuple[CumulativeNoise, Guarantee]:
+    """The column-normalised square root for a stream of this length."""
+    return calibrated(ToeplitzNoise, trust, sensitivity, episodes, episodes)
 
 
 toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))
