@@ -320,7 +320,7 @@ _STREAMS = (
     Mutant(
         "unbounded-for-this-stream-alone",
         "columns of a stream of unknown length are as long as this stream allows",
-        "        return (first + sums + 2 * off / self.weights[-1] + self.longest * off**2) / ROUNDED_DOWN",
+        "        return (first + sums + 2 * off / weight + self.longest * off**2) / ROUNDED_DOWN",
         "        return self.encoder_square / 4.0**self.grid.encoder if not lag else 1.0",
         ("test_nothing_depends_on_the_length",),
     ),

@@ -73,7 +73,8 @@ def test_columns_have_norm_one_at_most_and_nearly_so_in_the_end():
 def test_columns_that_are_too_long_are_refused():
     made = factors(64)
     longer = replace(made, weights=made.weights.copy())
-    longer.__dict__["column"] = math.ceil(made.column * 2)
+    norm = float(made.column_square())
+    longer.__dict__["column"] = math.ceil(made.column * math.sqrt(1.5 / norm))
     with pytest.raises(CalibrationError, match="longer than one"):
         longer.returning(1, 1)
 

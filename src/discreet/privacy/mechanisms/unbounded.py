@@ -105,8 +105,8 @@ class EndlessFactors(Factors):
         later = v * p ** (lag + 1)
         sums = float((v * p) @ (1 / (rates[:, None] + rates - np.outer(rates, rates))) @ later)
         first = float(np.sum(v * p**lag)) if lag else 1.0
-        off = 2.0 ** (1 - self.grid.encoder)
-        return (first + sums + 2 * off / self.weights[-1] + self.longest * off**2) / ROUNDED_DOWN
+        off, weight = 2.0 ** (1 - self.grid.encoder), float(self.weights[-1])
+        return (first + sums + 2 * off / weight + self.longest * off**2) / ROUNDED_DOWN
 
     @cached_property
     def column(self) -> int:
