@@ -243,6 +243,9 @@ def fits(book: Book) -> None:
     for trust in ("shuffle", "local"):  # refused
         book.run("fit", "logged.csv", *names, "--trust", trust, "--epsilon", 1, "--delta", 1e-6)
     secure = ("fit", "logged.csv", *names, *private, "--budget", "1.5,1e-5")
+    facts = ("--states", 2, "--actions", "wait,treat", "--steps", 3, "--reward-range", "0,1")
+    book.run("design", "logged.csv", *facts, "--output", "logged.toml")
+    book.run("check", "table", "logged.csv", "--design", "logged.toml")
     book.run(*secure, label="fit, secure noise")
     book.run(*secure, label="fit, the budget is used up")
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from discreet.device import load
 from discreet.errors import InvalidInputError
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.guarantee import REHEARSED
+from discreet.study.design import read_design
 from discreet.study.dossier.page import Material, render
 from discreet.study.files import WHOLE
 from helpers.bad_commands import CASES, prepared, refused
@@ -573,3 +575,76 @@ def test_one_sentence_exit_code_two_and_nothing_changed(folder, monkeypatch, dis
     assert CASES[case][2] in said[0]
     assert len(re.findall(r"[a-z)'][.?] [A-Z]", said[0])) <= 2
     assert everything_in(folder) == before
+
+
+class TestFirstDesign:
+    """`discreet design`: by the header alone, with blanks for what is public."""
+
+    HEADER = 'Patient;visit;condition;drug;score;note;a \\ "x"'
+    ROW = "ann;1;rare disease;treat;977;secret;1"
+    FILLED = (
+        ("states = []", 'states = ["ill", "well"]'),
+        ("actions = []", 'actions = ["wait", "treat"]'),
+        ("steps = []", "steps = [1, 2]"),
+        ("reward_range = []", "reward_range = [0, 10]"),
+    )
+
+    @pytest.fixture
+    def table(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        header = self.HEADER.replace('"', '""').split(";")
+        text = ";".join(f'"{name}"' for name in header) + f"\n{self.ROW}\n"
+        (tmp_path / "visits.csv").write_text(text)
+
+    def test_it_parses_when_the_blanks_are_filled(self, table, discreet):
+        code, out, _ = discreet("design", "visits.csv")
+        assert code == 0
+        assert "is not private" in out and "states, actions, steps, reward_range" in out
+        text = Path("design.toml").read_text()
+        assert "rare disease" not in text and "977" not in text and "secret" not in text
+        code, _, err = discreet("check", "table", "visits.csv", "--design", "design.toml")
+        assert code == 2 and "write states = " in err
+        for blank, filled in self.FILLED:
+            assert blank in text
+            text = text.replace(blank, filled)
+        Path("design.toml").write_text(text)
+        code, out, _ = discreet("check", "table", "visits.csv", "--design", "design.toml", "--json")
+        kinds = {problem["kind"] for problem in json.loads(out)["problems"]}
+        assert code == 1 and kinds == {
+            "unknown state in 'condition'",
+            "reward out of range in 'score'",
+            "episode that ended early",
+        }
+
+    def test_what_somebody_knows_is_filled_in(self, table, discreet):
+        code, out, _ = discreet(
+            "design", "visits.csv", "--output", "d.toml", "--states", "ill,well", "--actions", "2",
+            "--steps", "3", "--reward-range", "0,10", "--column", "state=note", "--json",
+        )  # fmt: skip
+        assert code == 0
+        assert json.loads(out)["blanks"] == []
+        assert json.loads(out)["format"] == {"delimiter": ";"}
+        written = read_design("d.toml")
+        assert written.vocabulary.shape == library.mdp.Shape(2, 2, 3)
+        assert written.format.columns["state"] == "note"
+        assert written.format.columns["user"] == "Patient"
+
+    def test_it_overwrites_nothing(self, table, discreet):
+        Path("design.toml").write_text("mine")
+        code, _, err = discreet("design", "visits.csv")
+        assert code == 2 and "is there already" in err
+        assert Path("design.toml").read_text() == "mine"
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("none.csv",), "No such file"),
+            (("visits.csv", "--column", "who=id"), "Unknown role"),
+            (("visits.csv", "--reward-range", "3"), "LOW,HIGH"),
+            (("visits.csv", "--output", "d.json"), ".toml"),
+        ],
+    )
+    def test_what_is_refused(self, table, discreet, options, said):
+        code, _, err = discreet("design", *options)
+        assert code == 2 and said in err
+        assert not Path("design.toml").exists()

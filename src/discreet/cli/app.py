@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("check:audit", "Exact and empirical privacy of every mechanism."),
     "calibrate": ("calibrate:command", "What a guarantee costs: noise, messages and bytes."),
     "certify": ("certify:command", "Prove a guarantee by rigorous arithmetic, or check a proof."),
+    "design": ("study:design", "Write a first design for a table, by looking at its header."),
     "study": ("study:app", "A study with real people, over weeks: start, ask, tell, close."),
     "fit": ("fit:command", "Learn a policy from logged episodes, under a guarantee."),
     "check": (

@@ -95,6 +95,67 @@ class DesignOptions:
         return {**trust, **{name: value for name, value in given.items() if value is not None}}
 
 
+def design(
+    table: Annotated[
+        Path, typer.Argument(help="A table: CSV, Excel or Parquet.", show_default=False)
+    ],
+    output: Annotated[Path, Option(help="Where to write it.")] = Path("design.toml"),
+    states: Annotated[Text, Option(help="Number of states, or names separated by commas.")] = None,
+    actions: Annotated[
+        Text, Option(help="Number of actions, or names separated by commas.")
+    ] = None,
+    steps: Annotated[Text, Option(help="Steps per episode, or names separated by commas.")] = None,
+    reward_range: Annotated[Text, Option(metavar="LOW,HIGH", help="What a reward can be.")] = None,
+    columns: Annotated[
+        list[str] | None, Option("--column", help="Which column is which, such as user=id.")
+    ] = None,
+    sheet: Annotated[Text, Option(help="Of a workbook with several.")] = None,
+    json: Json = False,
+) -> None:
+    """Write a first design for a table by its header; you fill in what is public.
+
+    No row is read: states and ranges that are looked up in the table are facts about its people,
+    and looking is not private.
+    """
+    from discreet._files import check_ending
+    from discreet.data.layout import check_roles
+    from discreet.data.tables import read_header
+    from discreet.study.design import first_design
+
+    check_ending(output, ".toml")
+    if output.exists():
+        raise InvalidInputError(f"{str(output)!r} is there already; give another --output.")
+    header, facts = read_header(table, sheet)
+    roles = {role: str(name) for role, name in parse_settings(columns or []).items()}
+    check_roles(roles)
+    known = {"states": _names(states), "actions": _names(actions), "steps": _names(steps)}
+    known |= {"reward_range": _range(reward_range), "columns": roles}
+    text, blanks = first_design(table.name, header, facts, known)
+    with output.open("x", encoding="utf-8") as file:
+        file.write(text)
+    if json:
+        echo_json({"design": str(output), "header": header, "format": facts, "blanks": blanks})
+        return
+    say(f"{output}: a first design for {table}, by its header ({len(header)} columns) alone.")
+    if blanks:
+        say(f"Fill in what is empty: {', '.join(blanks)}. Look it up in the protocol, not in the")
+        say("table: looking at people's data for states or ranges is not private.")
+    say("Look at [table.columns], which is guessed from the columns' names.")
+    say(f"Next: discreet check table {table} --design {output}")
+
+
+def _range(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(number) for number in text.split(","))
+    except ValueError:
+        raise InvalidInputError(
+            f"Expected --reward-range as LOW,HIGH such as 0,100, got {text!r}."
+        ) from None
+    return [low, high]
+
+
 @dataclass(frozen=True)
 class Rehearsal:
     """Options on whom the noise protects."""

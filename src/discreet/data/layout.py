@@ -129,7 +129,7 @@ class Layout:
             )
         _validate.truth(clip_rewards=self.clip_rewards)
         _validate.choice((".", ","), decimal=self.decimal)
-        _check_roles(self.columns)
+        check_roles(self.columns)
         self._check_range()
         self._check_missing()
         if self.discretizer is not None:
@@ -241,11 +241,12 @@ class Layout:
             )
 
 
-def _check_roles(columns: Mapping[str, str]) -> None:
+def check_roles(columns: Mapping[str, str]) -> None:
+    """Refuse what says not which column is which."""
     if not isinstance(columns, Mapping):
         raise InvalidInputError(f'Expected columns = {{role = "name"}}, got {quoted(columns)}.')
     for role, name in columns.items():
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name:
             raise InvalidInputError(
                 f"Expected the name of a column for {quoted(role)}, got {quoted(name)}."
             )

@@ -204,6 +204,24 @@ def open_csv(file: str | Path | TextIO, delimiter: str, encoding: str) -> Iterat
         ) from None
 
 
+def guess_format(path: Path) -> dict[str, str]:
+    """Encoding and delimiter of a CSV file by its first line, where they are not as usual."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline()
+    except OSError as error:
+        raise InvalidInputError(
+            f"Expected a table that can be read, got {quoted(str(path), 200)}: {error.strerror}."
+        ) from None
+    usual = _MARKS.get(line[:2]) or ("utf-8-sig" if _decodes(line, "utf-8-sig") else "cp1252")
+    if usual == "utf-16":
+        line = line[: len(line) // 2 * 2]
+    text = line.decode(usual, "replace")
+    mark = "," if _SEPARATOR.fullmatch(text) else max(",;\t|", key=text.count)
+    facts = {"delimiter": mark, "encoding": usual}
+    return {name: v for name, v in facts.items() if v not in (",", "utf-8-sig")}
+
+
 def _wrong_encoding(path: Path, title: str, encoding: str) -> InvalidInputError:
     """The sentence for a file that does not decode, with the first line that does not."""
     with path.open("rb") as file:

@@ -18,6 +18,7 @@ from discreet.data.sources import (
     Source,
     check_delimiter,
     check_encoding,
+    guess_format,
     open_csv,
     open_excel,
     open_parquet,
@@ -228,6 +229,18 @@ class TableFormat:
         if ending == ".xlsx":
             return open_excel(path, self.sheet)
         return open_csv(path, self.delimiter, self.encoding)
+
+
+def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], dict[str, str]]:
+    """The names of a file's columns, and the facts of its format that its first line shows.
+
+    No other line is read: rows are people.
+    """
+    facts = {} if sheet is None else {"sheet": sheet}
+    if Path(path).suffix.lower() not in (*_PARQUET, ".xlsx"):
+        facts = guess_format(Path(path))
+    with TableFormat.from_dict(facts)._opened(path) as source:
+        return [name for name in source.names if name], facts
 
 
 def _padding(plain: JsonObject) -> Padding:

@@ -156,7 +156,9 @@ def check_names(given: int | Iterable[str | int], kind: str) -> tuple[str, ...]:
         )
     names = tuple(_name(name, kind) for name in given)
     if not names:
-        raise InvalidInputError(f"Expected at least one of {kind}, got none.")
+        raise InvalidInputError(
+            f"Expected at least one of {kind}, got none; write {kind} = [names]."
+        )
     seen: dict[str | None, str] = {}
     for name in names:
         if key(name) in seen:
