@@ -64,6 +64,7 @@ def test_one_row_per_path_and_its_progress():
         ("Trajectories.counts, release (70,000 users)", "batch", "JDP"),
         ("release (2 batches)", "returning", "JDP"),
         ("fit", "batch", "JDP"),
+        ("fit (2 episodes of one person)", "returning", "JDP"),
     ]
     assert told == [
         "central/laplace: release (batch, exact)",
@@ -71,6 +72,7 @@ def test_one_row_per_path_and_its_progress():
         "central/laplace: Trajectories.counts, release (70,000 users) (batch, exact)",
         "central/laplace: release (2 batches) (returning, exact)",
         "central/laplace: fit (batch, exact)",
+        "central/laplace: fit (2 episodes of one person) (returning, exact)",
     ]
     assert all(r.exact_epsilon == pytest.approx(0.5) and r.holds for r in found)
     assert all(r.epsilon == 0.5 and r.delta == 0.0 for r in found)
@@ -82,7 +84,7 @@ def test_the_seed_decides_the_attack():
     low = [audit(names, quick=True, epsilon=5.0, seed=seed) for seed in (0, 0, 1)]
     found = [[r.empirical_epsilon_low for r in rows] for rows in low]
     assert found[0] == found[1] != found[2]
-    assert len(found[0]) == 5
+    assert len(found[0]) == 6
 
 
 def test_printed_constants_are_called_out():

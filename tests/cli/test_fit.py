@@ -56,6 +56,25 @@ def test_it_finds_what_the_library_finds(logged, discreet):
         assert json.load(file)["policy"] == found["policy"]
 
 
+def test_several_episodes_of_a_person_are_one_person(logged, discreet):
+    """Every row of the first thousand people stands for a second visit of the others."""
+    header, *rows = Path("logged.csv").read_text().splitlines()
+    visits = [f"{header},visit"]
+    for row in rows:
+        number, _, rest = row[1:].partition(",")
+        visits.append(f"u{int(number) % 1000},{rest},{int(number) // 1000}")
+    Path("visits.csv").write_text("\n".join(visits) + "\n")
+    Path("design.toml").write_text('[table.columns]\nepisode = "visit"\n')
+    words = ("fit", "visits.csv", "--design", "design.toml", *OPTIONS, *TRUST, "--json")
+    for times, unit in ((1, "one user's whole episode"), (2, "one person, up to 2 episodes")):
+        code, out, _ = discreet(*words, "--participations", str(times))
+        assert code == 0
+        found = json.loads(out)
+        assert found["users"] == 1000
+        assert unit in found["guarantee"]
+        assert found["ledger"]["spent"]["epsilon"] == times
+
+
 def test_a_policy_is_evaluated_as_the_library_does(logged, discreet):
     fitted = ("--rehearse", "--seed", "3", "--output", "policy.json")
     assert discreet("fit", "logged.csv", *OPTIONS, *TRUST, *fitted)[0] == 0

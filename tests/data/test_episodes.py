@@ -270,7 +270,8 @@ def test_two_spellings_are_one_user():
         (
             [*VISITS, VISITS[1]],
             r"every step once, got it also in row 1 \(the first is 0\); remove one of the two "
-            r"rows; see user 'ann', step '2', row 6",
+            r"rows, or tell a user's episodes apart in a column `episode`; see user 'ann', step "
+            r"'2', row 6",
         ),
         (
             [VISITS[0], VISITS[2], *BOB],
@@ -669,3 +670,15 @@ def test_any_damage_to_the_bytes_of_a_file(place, lost, found):
         path = Path(folder) / "visits.csv"
         path.write_bytes(content[:place] + found + content[place + lost :])
         read_or_refused(read_csv, path, NAMES, padding=Padding("dead"))
+
+
+@pytest.mark.core
+def test_several_episodes_of_a_user_are_told_apart_by_a_column():
+    header, named = (*HEADER, "visit"), {"columns": {"episode": "visit"}}
+    rows = [(*row, visit) for visit, some in (("b", ANN), ("a", VISITS)) for row in some]
+    episodes, users = read(rows, header, **named)
+    assert users == ["ann", "ann", "bob"]
+    assert same(episodes[:1], episodes[1:2])
+    with pytest.raises(InvalidInputError, match="the name or number of an episode in every row"):
+        read([(*row[:-1], " ") for row in rows], header, **named)
+    assert read([(*row, 7.5) for row in VISITS], (*HEADER, "episode"))[1] == ["ann", "bob"]

@@ -386,9 +386,8 @@ class TestLedger:
         ("options", "sentence"),
         [
             ({"users": None}, "got ledger alone; give users"),
-            ({"ledger": None}, "got users alone; give ledger"),
-            ({"users": NAMES[1:]}, "a name for each of the 400 users of the data, got 399"),
-            ({"users": ("user-1 ", *NAMES[1:])}, "every user once, got 'user-1' twice"),
+            ({"users": NAMES[1:]}, "a name for each of the 400 episodes, got 399"),
+            ({"users": "people"}, "a list of users' names"),
             ({"users": ("user\0", *NAMES[1:])}, "without control characters"),
             ({"width": -1}, "width >= 0"),
         ],

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from discreet.auditing.draws import RecordingSampler
 from discreet.auditing.probes import PresetSampler
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import Shape, Trajectories
-from discreet.offline.release import Randomness, Slots, check_trust, release
+from discreet.offline.release import (
+    People,
+    Randomness,
+    Slots,
+    check_trust,
+    drawn,
+    logged,
+    release,
+)
+from discreet.privacy.mechanisms.additive import AddedOnce
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 pytestmark = pytest.mark.core
@@ -197,6 +207,142 @@ def test_a_secure_fit_is_never_seeded(monkeypatch):
     assert one.behaviour_value != other.behaviour_value
 
 
-def test_several_episodes_of_one_person_are_refused():
-    with pytest.raises(UnsupportedError, match="participations=2"):
-        check_trust(Central(1, 1e-6, participations=2))
+def returning(actions, owners, *, trust, sampler, slots=SLOTS, statistics=BOTH):
+    """The release of one-state episodes that play ``actions``, those of ``owners``."""
+    taken = np.array(actions)
+    zeros = np.zeros((len(taken), taken.shape[1] + 1), int)
+    data = Trajectories(zeros, taken, np.zeros(taken.shape))
+    people = People.given(owners, data, trust)
+    randomness = Randomness(sampler, np.random.default_rng(0))
+    options = {"statistics": statistics, "keep_last": False, "randomness": randomness}
+    return release(data, slots, trust, people=people, **options)
+
+
+ARMS = Slots.of(np.ones((1, 1, 2), bool), np.ones(1, bool))
+
+
+@pytest.mark.parametrize("statistics", [BOTH, BOTH[:1]])
+def test_two_episodes_of_one_person_move_the_sums_by_exactly_what_the_plan_says(statistics):
+    """One or two episodes against one or two others, and against one that counts as nothing."""
+    trust, silent = replace(TRUST, participations=2), Recorder(silent=True)
+    slots = Slots.of(np.ones((2, 2, 2), bool), np.array([True, False]))
+    plan = trust.calibrate(slots.shape, statistics=statistics, together=True)
+    ones = list(itertools.product(range(2), range(2), range(2), range(2)))
+    vectors = set()
+    for some in [(one,) for one in ones] + list(itertools.combinations_with_replacement(ones, 2)):
+        states = np.array([(first, second, 0) for first, second, _, _ in some])
+        data = Trajectories(states, np.array(some)[:, 2:], states[:, :2] * 1.0)
+        people = People.given(["ann"] * len(some), data, trust)
+        randomness = Randomness(silent, np.random.default_rng(0))
+        options = {"statistics": statistics, "keep_last": False, "randomness": randomness}
+        found = release(data, slots, trust, people=people, **options)
+        parts = [found.row_transitions.ravel()]
+        if found.row_rewards is not None:
+            earned = found.row_visits / 2 + found.row_rewards
+            parts += [earned, found.row_visits - earned, *found.dropped_out.values()]
+        vectors.add(tuple(np.concatenate(parts).tolist()))
+        assert found.users == 2  # places: how many episodes she has is not said
+    rows = np.array(sorted(vectors))
+    moves = rows[:, None] - rows[None]
+    assert np.abs(moves).sum(axis=2).max() == plan.sensitivity.l1
+    assert np.sqrt((moves**2).sum(axis=2)).max() == pytest.approx(plan.sensitivity.l2)
+
+
+def whole_view(noise, means):
+    """P(two released counters) whose exact values are ``means``."""
+    steps = np.arange(-60, 65) - np.array(means)[:, None]
+    size = getattr(noise, "sigma", None) or noise.scale
+    weights = np.exp(
+        -np.abs(steps / size) if noise.kind == "laplace" else -((steps / size) ** 2) / 2
+    )
+    return np.outer(*(weights / weights.sum(axis=1, keepdims=True)))
+
+
+@pytest.mark.parametrize(("mechanism", "delivered"), [("gaussian", 1e-3), ("laplace", 0.0)])
+def test_the_whole_view_of_two_episodes_in_one_release_is_enumerated(mechanism, delivered):
+    """All pairs of people with one to three episodes, of whom two are drawn; beside a bystander.
+
+    The noise for two batches, once in each, is not enough for one with both.
+    """
+    trust = Central(3, 1e-3, mechanism=mechanism, participations=2)
+    plan = trust.calibrate(ARMS.shape, statistics=("transitions",), together=True)
+    apart = trust.calibrate(ARMS.shape, statistics=("transitions",))
+
+    def delta(noise):
+        views = []
+        for number in (1, 2, 3):
+            for acts in itertools.combinations_with_replacement(range(2), number):
+                kept = itertools.combinations(acts, min(2, number))
+                sums = [(some.count(0) + 1, some.count(1)) for some in kept]
+                views.append(np.mean([whole_view(noise, means) for means in sums], axis=0))
+        pairs = itertools.permutations(views, 2)
+        return max(np.maximum(p - np.exp(3) * q, 0).sum() for p, q in pairs)
+
+    assert 0.9 * delivered <= delta(plan.noise) <= delivered + 1e-12
+    assert plan.guarantee.delta == delivered
+    assert delta(apart.noise) > 2e-3
+
+
+def test_at_most_m_episodes_of_each_are_drawn_and_everyone_is_as_likely():
+    of = np.array([0] * 5 + [1] * 2 + [2])
+    seen = np.zeros(len(of))
+    for seed in range(2000):
+        kept = drawn(of, 2, np.random.default_rng(seed))
+        assert np.bincount(of[kept]).tolist() == [2, 2, 1]
+        seen[kept] += 1
+    assert np.abs(seen / 2000 - np.repeat([0.4, 1], [5, 3])).max() < 0.05
+
+
+def test_what_anybody_did_does_not_say_which_episodes_are_drawn():
+    owners, sampler = ["ann"] * 3 + ["bob"], PresetSampler.still()
+    trust = Central(1, 1e-6, mechanism="gaussian", participations=2)
+    found = set()
+    for acts in itertools.product(range(2), repeat=4):
+        one = returning([[a] for a in acts], owners, trust=trust, sampler=sampler, slots=ARMS)
+        number = 4 - int(one.dropped_out["rewards"][0])
+        assert number == 3
+        kept = drawn(np.array([0, 0, 0, 1]), 2, np.random.default_rng(0))
+        assert one.visits[0, 0, 1] == np.array(acts)[kept].sum()
+        found.add(tuple(kept))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("statistics", [BOTH, BOTH[:1]])
+def test_the_number_of_episodes_is_estimated(statistics):
+    trust = Central(1, 1e-6, mechanism="gaussian", participations=3)
+    owners = [f"p{i % 700}" for i in range(1200)]
+    numbers = []
+    for seed in range(60):
+        sampler = SimulationSampler(np.random.default_rng(seed))
+        acts = np.zeros((1200, 1), int)
+        options = {"trust": trust, "slots": ARMS, "statistics": statistics}
+        found = returning(acts, owners, sampler=sampler, **options)
+        assert found.users == 2100
+        counts, doubt = logged(found)
+        numbers.append((counts.users - 1200) / np.sqrt(doubt))
+    assert abs(np.mean(numbers)) < 0.5
+    assert 0.7 < np.std(numbers) < 1.4
+
+
+def test_whose_episodes_they_are_has_to_be_said():
+    several = replace(TRUST, participations=2)
+    with pytest.raises(InvalidInputError, match="Expected users"):
+        People.given(None, nobody_moves(), several)
+    sums = nobody_moves().counts(SHAPE, np.random.default_rng(0))
+    with pytest.raises(InvalidInputError, match="Expected episodes, got their sums"):
+        People.given(range(4), sums, several)
+    with pytest.raises(InvalidInputError, match="3 people and participations=1"):
+        People.given([1, 2, 3, 3], sums, TRUST)
+    assert People.given([1, "1", 3, 3], nobody_moves(), TRUST).number == 2
+
+
+def test_a_stranger_that_does_not_know_of_one_release_for_all_is_refused(monkeypatch):
+    made = AddedOnce.calibrate
+
+    def stranger(self, spec, trust, request):
+        return made(self, spec, trust, request._replace(together=False))
+
+    monkeypatch.setattr(AddedOnce, "calibrate", stranger)
+    trust = Central(1.5, 1e-6, mechanism="gaussian", participations=2)
+    with pytest.raises(UnsupportedError, match="several episodes of one person in one release"):
+        trust.calibrate(SHAPE, together=True)

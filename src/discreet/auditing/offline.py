@@ -14,9 +14,9 @@ from discreet.auditing.neighbours import EVERYTHING, everything
 from discreet.auditing.paths import Path, Run
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.offline.release import Randomness, Slots, release
+from discreet.offline.release import People, Randomness, Slots, release
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.trust import TrustModel
+from discreet.privacy.trust import PrivateTrust
 
 FIT = "fit"
 _SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -30,36 +30,52 @@ _OTHERS = {
 
 
 def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
-    """One case for every central mechanism of batches; a fit chooses its own form."""
+    """Two cases for every central mechanism of batches; a fit chooses its own form.
+
+    In the second a person has two episodes, both in the one release.
+    """
     for entry in chosen:
         where = entry.trust, entry.schedule, entry.calibration
         if where == ("central", "batch", "exact") and not entry.centred:
-            yield replace(Case.of(entry, "JDP", fit_path(entry.model)), path=FIT)
+            for times in (1, 2):
+                path = fit_path(replace(entry, participations=times).model)
+                yield Case.of(entry, "JDP", path)
 
 
-def fit_path(trust: TrustModel) -> Path:
-    """From the episodes of three people to the release that everything in a fit is made of."""
+def fit_path(trust: PrivateTrust) -> Path:
+    """From the episodes of three people to the release that everything in a fit is made of.
+
+    One of them has as many as ``participations`` allow, or a single one.
+    """
     declared = np.ones(_SHAPE.visits, np.bool_)
     declared[:, 1, 0] = False
     slots = Slots.of(declared, np.ones(_SHAPE.states, np.bool_))
+    times = trust.participations
 
-    def world(first: tuple[list[int], list[int], list[float]]) -> Run:
-        people = Trajectories(*(np.array([a, b, b]) for a, b in zip(first, _USUAL, strict=True)))
+    def world(first: tuple[list[int], list[int], list[float]], times: int = times) -> Run:
+        rows = [*[first] * times, _USUAL, _USUAL]
+        data = Trajectories(*(np.array(column) for column in zip(*rows, strict=True)))
+        people = People.given(["ann"] * times + ["bob", "eve"], data, trust)
 
         def run(sampler: Sampler) -> FloatArray:
             randomness = Randomness(sampler, np.random.default_rng(0))
             return everything(
                 release(
-                    people,
+                    data,
                     slots,
                     trust,
                     statistics=("transitions", "rewards"),
                     keep_last=False,
                     randomness=randomness,
+                    people=people,
                 )
             )
 
         return run
 
     others = {label: world(one) for label, one in _OTHERS.items()}
-    return Path(FIT, "batch", world(_USUAL), others, note="3 users")
+    if times > 1:
+        others["another number of episodes"] = world(_OTHERS[EVERYTHING], 1)
+        path = Path(FIT, "returning", world(_USUAL), others)
+        return replace(path, note=f"{times} episodes of one person")
+    return Path(FIT, "batch", world(_USUAL), others)

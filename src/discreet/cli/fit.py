@@ -189,7 +189,7 @@ def _released(
     options["start"] = None if design.start_states is None else _start(design, names)
     options["vocabulary"] = names
     episodes, options["users"] = form.read(table, names)
-    progress(f"{len(episodes):,} episodes of {table}")
+    progress(f"{len(set(options['users'])):,} people of {table}")
     if policy is not None:
         return evaluate_policy(episodes, policy, trust, **options)
     return fit(episodes, trust, stationary=design.stationary, width=width, **options)

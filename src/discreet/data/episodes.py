@@ -129,6 +129,20 @@ class Users(dict[str, int]):
         return self.setdefault(name, len(self))
 
 
+def label_decider() -> Callable[[object], int]:
+    """What tells the episodes of a user apart: any text or number, in one spelling."""
+    known: dict[str, int] = {}
+
+    def decide(cell: object) -> int:
+        value = cell.value if isinstance(cell, Foreign) else cell
+        if value is None or not spelled(str(value)):
+            rule = "the name or number of an episode in every row"
+            raise RefusedCellError(cell, rule, "fill it in.", "no episode")
+        return known.setdefault(key(value) or str(value), len(known))
+
+    return decide
+
+
 def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Callable[[object], int]:
     """What a value of a column of names means: its number in the vocabulary."""
 
@@ -214,7 +228,7 @@ def _has_underscore(values: Sequence[object]) -> bool:
 class Rows:
     """Rows of a table, as they come; states and actions are numbers of the vocabulary."""
 
-    users: IntArray  # the number of each row's user, in the order in which they first come
+    users: IntArray  # the number of each row's user, or of one of the user's several episodes
     steps: IntArray  # 0 to H - 1, or H for the closing moment
     states: IntArray  # or `NOTHING`
     blank: BoolArray  # nothing at all is said of the state
@@ -234,14 +248,13 @@ class Rows:
 def read_rows(
     source: Source, layout: Layout, problems: Problems | None = None
 ) -> tuple[Rows, list[str]]:
-    """All rows of a table, and the names of its users."""
+    """All rows of a table, and the names of its users, once for every episode."""
     reader = _Reader(source, layout, problems or Problems())
     parts = list(reader.parts())
     if not sum(map(len, parts)):
         raise InvalidInputError("Expected at least one row, got a table without any.")
-    names = list(reader.users)
-    warn_of_lookalikes(names)
-    return _joined(parts), names
+    warn_of_lookalikes(list(reader.users))
+    return _joined(parts), reader.names
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:
@@ -255,10 +268,14 @@ class _Reader:
         self.users = Users()
         self._source, self._layout, self._problems = source, layout, problems
         self._nothing = layout.nothing
-        following = layout.column("next_state").casefold()
-        there = following in {name.casefold() for name in source.names}
-        self._recorded = there or "next_state" in layout.columns
-        roles = ["user", "step", "action", "reward", *(["next_state"] if self._recorded else [])]
+        self._episodes: dict[tuple[int, int], int] = {}  # by the numbers of user and label
+        there = {name.casefold() for name in source.names}
+        self._more = [
+            role
+            for role in ("next_state", "episode")
+            if role in layout.columns or layout.column(role).casefold() in there
+        ]
+        roles = ["user", "step", "action", "reward", *self._more]
         roles += ["state"] if layout.discretizer is None else []
         wanted = {layout.column(role): f'columns = {{{role} = "NAME"}}' for role in roles}
         for column in () if layout.discretizer is None else layout.discretizer.columns:
@@ -268,6 +285,7 @@ class _Reader:
         known = layout.vocabulary.numbers
         self._decided = {
             "user": Decided(self.users.decide),
+            "episode": Decided(label_decider()),
             "step": Decided(name_decider(known("steps"), "steps", optional=False)),
             "state": Decided(name_decider(known("states"), "states", optional=True)),
             "action": Decided(name_decider(known("actions"), "actions", optional=True)),
@@ -284,15 +302,35 @@ class _Reader:
         nothing = np.full(len(part.places), NOTHING, np.int64)
         states, blank = self._states(part)
         return Rows(
-            users=self._named("user", part),
+            users=self._owners(part),
             steps=self._named("step", part),
             states=states,
             blank=blank,
             actions=self._named("action", part),
             rewards=self._rewards(part),
-            following=self._named("next_state", part) if self._recorded else nothing,
+            following=self._named("next_state", part) if "next_state" in self._more else nothing,
             places=part.places,
         )
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each episode's user, in the order in which they first come."""
+        names = list(self.users)
+        return [names[user] for user, _ in self._episodes] if "episode" in self._more else names
+
+    def _owners(self, part: Part) -> IntArray:
+        """The number of each row's user, or of one of the user's several episodes."""
+        users = self._named("user", part)
+        if "episode" not in self._more:
+            return users
+        labels = self._named("episode", part)
+        _, first, place = np.unique(users * 2**32 + labels, return_index=True, return_inverse=True)
+        numbers = np.full(len(first), BROKEN)
+        for index in np.argsort(first):
+            pair = int(users[first[index]]), int(labels[first[index]])
+            if BROKEN not in pair:
+                numbers[index] = self._episodes.setdefault(pair, len(self._episodes))
+        return numbers[place]
 
     def _values(self, column: str, part: Part) -> Sequence[object]:
         """The cells of a column, None where a word stands for nothing."""
@@ -393,7 +431,7 @@ def check_episodes(source: Source, layout: Layout, problems: Problems) -> tuple[
         lost = np.unique(named.users[named.steps == BROKEN])
         whole = named[~np.isin(named.users, lost)]  # the order of the others cannot be known
         if len(whole):
-            _Episodes(whole, list(reader.users), source.at, layout, problems).check()
+            _Episodes(whole, reader.names, source.at, layout, problems).check()
     return 0 if rows is None else len(rows), len(reader.users)
 
 
@@ -476,8 +514,9 @@ class _Episodes:
             self._refuse(
                 twice,
                 "step more than once",
-                "remove one of the two rows",
-                f"every step once, got it also in {before}; remove one of the two rows",
+                'remove one of the two rows, or write columns = {episode = "NAME"}',
+                f"every step once, got it also in {before}; remove one of the two rows, or tell a "
+                f"user's episodes apart in a column `episode`",
             )
             self._rows = rows[~twice]
 

@@ -18,7 +18,7 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.policies import Policy
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
-ROLES = ("user", "step", "state", "action", "reward", "next_state")
+ROLES = ("user", "episode", "step", "state", "action", "reward", "next_state")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class Layout:
     Attributes:
         vocabulary: the public names of states, actions and steps.
         columns: role -> name of the column, for those that are called otherwise; roles are user,
-            step, state, action, reward, next_state.
+            episode, step, state, action, reward, next_state. A table with several episodes of a
+            user has a column that tells them apart: any text or number.
         discretizer: makes states of numeric columns; there is then no column of states.
         reward_range: the least and the largest reward that can be, mapped to 0 and 1.
         clip_rewards: rewards beyond the range count as its ends instead of being refused.

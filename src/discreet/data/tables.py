@@ -59,9 +59,11 @@ def read_frame(
         vocabulary: the public names of states, actions and steps.
         options: columns, reward_range, padding and others; see `Layout`.
 
+    Several episodes of a user are told apart by a column ``episode``.
+
     Returns:
-        The episodes, and the users' names in the same order, as ``study.tell(users=...)``
-        takes them.
+        The episodes, and the name of each one's user in the same order, as
+        ``study.tell(users=...)`` and ``fit(users=...)`` take them.
 
     Raises:
         InvalidInputError: with the row, the column and the value. The message shows raw data:

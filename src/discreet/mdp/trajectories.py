@@ -52,7 +52,7 @@ class Trajectories:
         """Steps per episode."""
         return int(self.actions.shape[1])
 
-    def __getitem__(self, users: slice) -> "Trajectories":
+    def __getitem__(self, users: slice | IntArray) -> "Trajectories":
         return Trajectories(self.states[users], self.actions[users], self.rewards[users])
 
     def counts(

@@ -37,6 +37,7 @@ from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
 from discreet.offline.release import (
     Episodes,
+    People,
     Randomness,
     Slots,
     charged,
@@ -99,9 +100,17 @@ def dp_apvi(
     size = size_of(data, shape, None)
     slots = Slots.of(np.ones(size.visits, np.bool_), start_of(start, size))
     known = known_rewards(rewards, slots, size)
-    randomness = Randomness.of(sampler, seed)
-    charged(ledger, users, data, sampler, guarantee_of(trust, slots, COUNTED))
-    counts = release(data, slots, trust, statistics=COUNTED, keep_last=False, randomness=randomness)
+    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
+    charged(ledger, people, sampler, guarantee_of(trust, slots, COUNTED))
+    counts = release(
+        data,
+        slots,
+        trust,
+        statistics=COUNTED,
+        keep_last=False,
+        randomness=randomness,
+        people=people,
+    )
     return pessimistic_policy(counts, known, failure, scale, randomness.rounding)
 
 

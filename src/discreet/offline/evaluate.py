@@ -62,12 +62,14 @@ from discreet.offline.fit import (
 from discreet.offline.improvement import slot_factors, state_factors
 from discreet.offline.release import (
     Episodes,
+    People,
     Randomness,
     Slots,
     charged,
     check_trust,
     guarantee_of,
     known_rewards,
+    logged,
     release,
     size_of,
     start_of,
@@ -160,7 +162,7 @@ def evaluate_policy(
     True
 
     Args:
-        data: whole episodes, or their sums, one of each person (see `fit`).
+        data: whole episodes, or their sums (see `fit`).
         policy: deterministic or stochastic, the array of one, or a `DeferringPolicy`.
         trust: `Central`, or `NoPrivacy` to see what privacy costs.
         shape: as in `fit`.
@@ -170,7 +172,7 @@ def evaluate_policy(
             the policy does not take, which today's value needs.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal.
-        users: the names of the people; with a ledger.
+        users: as in `fit`.
         ledger: as in `fit`, and the same file.
     """
     check_trust(trust)
@@ -179,14 +181,20 @@ def evaluate_policy(
     slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size))
     known = known_rewards(rewards, slots, size)
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
-    randomness = Randomness.of(sampler, seed)
-    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))
+    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
+    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))
     counts = release(
-        data, slots, trust, statistics=statistics, keep_last=False, randomness=randomness
+        data,
+        slots,
+        trust,
+        statistics=statistics,
+        keep_last=False,
+        randomness=randomness,
+        people=people,
     )
     chosen = np.take_along_axis(chances, np.maximum(slots.action_of, 0), axis=2) * slots.named
     found = evaluated(counts, chosen, defers, known)
-    return replace(found, account=account)
+    return replace(found, account=account, users=people.number)
 
 
 def _policy(policy: PolicyLike | DeferringPolicy, size: Shape) -> tuple[FloatArray, BoolArray]:
@@ -211,10 +219,11 @@ def evaluated(
     counts: PrivateCounts, chances: FloatArray, defers: BoolArray, known: FloatArray
 ) -> Evaluation:
     """Of a release in slots: ``chances[H, S, K]``, ``known`` rewards (NaN where they are not)."""
+    counts, doubt = logged(counts)
     flow, horizon = Flow.of(counts), len(counts.support)
     value, unseen = _estimate(flow, counts, chances, defers, known)
     today, _ = _estimate(flow, counts, chances, np.ones_like(defers), known)
-    plain, error = behaviour_value(counts, known, keep_last=False)
+    plain, error = behaviour_value(counts, known, keep_last=False, doubt=doubt)
     low, high = max(plain - NORMAL * error, 0.0), min(plain + NORMAL * error, float(horizon))
     if high - low < today.high - today.low:
         today = Estimate(plain, low, high)

@@ -9,7 +9,8 @@ most V·(H - V) (Bhatia and Davis), whatever behaviour does, and
 Where rewards are known they are not released, and the visits are weighed with them instead. Any
 constant c_h may be subtracted from the rewards of a step, because its visits add up to n:
 V = sum_h c_h + sum (N - of the release itself, unbiased)·(r - c_h)/n, and the noise is
-sigma²·sum over counters of (r - c_h)²/n².
+sigma²·sum over counters of (r - c_h)²/n². With several episodes of a person n is itself an
+estimate, with noise of its own, and (V - sum_h c_h)² times its variance is added.
 
 The claim is V - width·se + Delta, where Delta is the gain of `improvement` at the first states,
 less ``width`` standard deviations of the noise and sampling of the first states, and not below 0.
@@ -42,12 +43,14 @@ from discreet.offline.improvement import (
 )
 from discreet.offline.release import (
     Episodes,
+    People,
     Randomness,
     Slots,
     charged,
     check_trust,
     guarantee_of,
     known_rewards,
+    logged,
     mask_of,
     of_actions,
     release,
@@ -308,24 +311,24 @@ class BehaviourValue(NamedTuple):
 
 
 def behaviour_value(
-    counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool
+    counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool, doubt: float = 0.0
 ) -> BehaviourValue:
-    """The value of behaviour; see the module docstring."""
+    """The value of behaviour; see the module docstring. ``doubt``: the variance of n."""
     horizon, users = len(counts.support), counts.users
     if counts.row_rewards is None:
-        total, noise = _from_visits(counts, known_rewards, keep_last=keep_last)
+        fixed, total, noise = _from_visits(counts, known_rewards, keep_last=keep_last)
     else:
-        total = float(counts.row_rewards.sum())
-        total += counts.centre * horizon * users
+        fixed, total = counts.centre * horizon, float(counts.row_rewards.sum())
         noise = counts.noise_variance["rewards"] * counts.row_rewards.size
-    value = min(max(total / users, 0.0), float(horizon))
+    value = min(max(fixed + total / users, 0.0), float(horizon))
     sampling = max(value * (horizon - value), horizon / users) / users
+    noise += doubt * (value - fixed) ** 2
     return BehaviourValue(value, math.sqrt(sampling + noise / users**2))
 
 
 def _from_visits(
     counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     transitions = np.asarray(counts.row_transitions)
     steps, rewards = np.nonzero(counts.support)[0], known_rewards[counts.support]
     horizon = len(counts.support)
@@ -338,9 +341,8 @@ def _from_visits(
     rows = np.bincount(steps, minlength=horizon)
     centre = np.bincount(steps, rewards, horizon) / rows
     beyond = rewards - centre[steps]
-    total = counts.users * float(centre.sum()) + float(visits @ beyond)
-    variance = counts.noise_variance["transitions"]
-    return total, variance * float((columns[steps] * beyond**2).sum())
+    noise = counts.noise_variance["transitions"] * float((columns[steps] * beyond**2).sum())
+    return float(centre.sum()), float(visits @ beyond), noise
 
 
 def gain_at_start(evidence: Evidence, gain: FloatArray, width: float) -> float:
@@ -395,10 +397,13 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     True
 
     Args:
-        data: whole episodes, or their sums; one of each person, since a person with k of them is
-            protected with k epsilon only. Episodes that end early are padded into an absorbing
-            end state (`discreet.data.Padding`).
-        trust: `Central`, or `NoPrivacy` to see what privacy costs.
+        data: whole episodes, or their sums. ``users`` says whose they are; without it every
+            episode is taken for another person's, and who has k of them is protected with k epsilon
+            only. Episodes that end early are padded into an absorbing end state
+            (`discreet.data.Padding`).
+        trust: `Central`, or `NoPrivacy` to see what privacy costs. Of each person at most its
+            ``participations`` episodes are used, drawn at random; m of them in one release cost m
+            times the noise.
         shape: states, actions and horizon; needed for episodes unless a vocabulary is given.
         vocabulary: names of states, actions and steps, for the printed table.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
@@ -413,7 +418,8 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         width: standard deviations of pessimism; less than 2 has not been found safe.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal; secure noise cannot be seeded.
-        users: the names of the people, as the readers of tables return them; with a ledger.
+        users: the name of each episode's person, as the readers of tables return them: equal names
+            are one person.
         ledger: the file that adds up what was released about these people, or a
             `discreet.privacy.Ledger` with a budget. The release is charged before it is made, and
             refused beyond the budget. Without one nothing is added up: data in memory have no
@@ -429,13 +435,19 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     known = known_rewards(rewards, slots, size)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
-    randomness = Randomness.of(sampler, seed)
-    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))
+    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
+    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))
     counts = release(
-        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness
+        data,
+        slots,
+        trust,
+        statistics=statistics,
+        keep_last=stationary,
+        randomness=randomness,
+        people=people,
     )
     found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
-    return replace(found, account=account)
+    return replace(found, account=account, users=people.number)
 
 
 def _fitted(
@@ -447,11 +459,12 @@ def _fitted(
     width: float,
     vocabulary: Vocabulary | None,
 ) -> Fit:
+    counts, doubt = logged(counts)
     evidence = gather(counts, known_rewards, keep_last=stationary)._replace(told=told)
     if stationary:
         evidence = pooled(evidence, slots.named)
     found = improve(evidence, slots.named, known_rewards, width)
-    today = behaviour_value(counts, known_rewards, keep_last=stationary)
+    today = behaviour_value(counts, known_rewards, keep_last=stationary, doubt=doubt)
     gain = gain_at_start(evidence, found.gain[0], width)
     return Fit(
         policy=_policy(found, slots),

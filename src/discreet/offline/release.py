@@ -1,26 +1,40 @@
 """The one private release of `discreet.fit`, and the proof that nothing else touches the data.
 
 **Claim.** Everything that `discreet.fit` returns or prints is (epsilon, delta)-differentially
-private for one user's whole episode, replace-one, with the number of users public.
+private for one person and all her episodes: neighbours differ in whatever one person did, in how
+many episodes (one or more). The number of people is public. The number of episodes, of anybody and
+of all, is not.
 
 **Proof.**
 
-0. *Users.* Each row of the data is one user. That a person is one user, and has one episode, is the
-   caller's word: nothing in the data could show it.
+0. *People.* Each row of the data is one episode, and ``users`` says whose it is; without it every
+   row is a person of her own. That a person has one name is the caller's word: nothing in the data
+   could show otherwise. Of each person at most m = ``participations`` episodes are kept (`drawn`).
+   Which ones depends on whose the rows are and on random numbers, on nothing that anybody did: so
+   the choice has no bias. Privacy needs less: that the choice among one person's episodes does not
+   depend on other people. Given the random numbers, two neighbouring data sets are mapped to two
+   that differ in at most m episodes of one person, replaced by at most m others. What holds for all
+   values of independent random numbers holds for their mixture (delta is jointly convex).
 1. *Public choices.* The sizes, the declared actions, the start states, known rewards, a known
    behaviour, the width and whether steps are pooled are given by the caller, before the data is
    looked at. The slots of the counters (`Slots`) are a function of them alone.
 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER (never
    recommended), the state after the last step to state 0 (unless steps are pooled), rewards to bits
    by random numbers of their own, episodes that start in no declared start to nothing. Two data
-   sets that differ in one user's episode are mapped to two that differ in at most one user's
-   episode. No well-formed episode is refused: the refusal itself would say that somebody took it.
+   sets that differ in one person's episodes are mapped to two that do. No well-formed episode is
+   refused: the refusal itself would say that somebody took it.
 3. *One release.* The sums of the mapped episodes go through one batch release of a central
-   mechanism, which has its own proof for neighbours of step 2, and are forgotten.
+   mechanism, which has its own proof for neighbours of step 2, and are forgotten. All episodes of a
+   person meet in it: its counters move m times as far as for one, and have m times the noise
+   (`sensitivity`, "together"; m batches with a person once in each would have sqrt(m) times). Each
+   person fills m places of every group; a place without an episode is in ``dropped_out``. With
+   m = 1 everybody fills the one she has.
 4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
    are functions of the release and of public choices. They cost nothing (and so does looking at
    them again with another width; a second call of `fit` on the same people is a second release:
-   `discreet.privacy.ledger` charges both).
+   `discreet.privacy.ledger` charges both). With m > 1 so is the number of episodes, which means
+   are divided by: all places less the noisy ``dropped_out``, which is the same number at every step
+   and so averaged over them, or the mean over steps of the noisy transitions.
 
 The release keeps the transitions of the last step: behaviour may take several actions in a state,
 and inflow says how many people were in the state but not who took which. Mapping the last next
@@ -37,6 +51,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
+from discreet._spelling import person, warn_of_lookalikes
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, UnsupportedError
@@ -45,7 +60,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import Account, Ledger, distinct
+from discreet.privacy.ledger import Account, Ledger
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, check_counts
@@ -194,17 +209,75 @@ def check_trust(trust: object) -> None:
             f"trust={type(trust).__name__}(...); use Central(epsilon, delta), or a learner of "
             f"`discreet list` to collect new ones under {type(trust).__name__}."
         )
-    check_once(trust)
 
 
-def check_once(trust: TrustModel) -> None:
-    """Refuse several episodes of one person: they would meet in the counters of one release."""
-    if getattr(trust, "participations", 1) > 1:
-        raise UnsupportedError(
-            f"Logged episodes are released all at once, where those of one person meet, got "
-            f"participations={getattr(trust, 'participations', 1)}; use participations=1 and one "
-            f"episode of each person."
-        )
+class People(NamedTuple):
+    """Whose episodes they are.
+
+    Attributes:
+        number: n, of people (public).
+        names: of them, each once; empty if none were given.
+        of: ``int64[episodes]``, the number of each episode's person; None if every episode, or
+            user of the sums, is a person of her own.
+    """
+
+    number: int
+    names: list[str]
+    of: IntArray | None
+
+    @classmethod
+    def given(
+        cls, users: Sequence[str | int] | None, data: Episodes, trust: TrustModel
+    ) -> "People":
+        """By their names, in whatever spelling."""
+        rows, most = _rows(data), participations_of(trust)
+        if users is None:
+            if most > 1:
+                raise InvalidInputError(
+                    f"Expected users, the name of each episode's person, with participations="
+                    f"{most}, got none; the readers of tables return them."
+                )
+            return cls(rows, [], None)
+        names: dict[str, int] = {}
+        if isinstance(users, str | bytes):
+            raise InvalidInputError(f"Expected a list of users' names, got {type(users).__name__}.")
+        of = np.array([names.setdefault(person(user), len(names)) for user in users], np.int64)
+        warn_of_lookalikes(names)
+        if len(of) != rows:
+            raise InvalidInputError(
+                f"Expected a name for each of the {rows:,} episodes, got {len(of):,}."
+            )
+        if isinstance(data, Counts):
+            if len(names) < rows or most > 1:
+                raise InvalidInputError(
+                    f"Expected episodes, got their sums: nobody can tell in them whose is which. "
+                    f"Give Trajectories, or sums of one episode of each person with "
+                    f"participations=1 (got {len(names):,} people and participations={most})."
+                )
+            return cls(rows, list(names), None)
+        return cls(len(names), list(names), of)
+
+
+def _rows(data: Episodes) -> int:
+    return len(data) if isinstance(data, Trajectories) else data.users
+
+
+def participations_of(trust: TrustModel) -> int:
+    """m; the non-private twin has none, and counts everything."""
+    return getattr(trust, "participations", 1)
+
+
+def drawn(of: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """The rows of at most ``most`` episodes of each person, by chance; ``of`` says whose they are.
+
+    >>> drawn(np.array([0, 0, 0, 1]), 1, np.random.default_rng(0)).size
+    2
+    """
+    order = rng.permutation(len(of))
+    order = order[np.argsort(of[order], kind="stable")]
+    person_of = of[order]
+    first = np.searchsorted(person_of, person_of)
+    return np.sort(order[np.arange(len(of)) - first < most])
 
 
 def guarantee_of(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
@@ -220,42 +293,78 @@ def release(
     statistics: tuple[str, ...],
     keep_last: bool,
     randomness: Randomness,
+    people: People | None = None,
 ) -> PrivateCounts:
-    """The noisy counts of all slots: the only thing that the rest of the package sees."""
+    """The noisy counts of all slots: the only thing that the rest of the package sees.
+
+    Its ``users`` are the places for episodes, ``participations`` of each person (see `logged`).
+    """
+    most = participations_of(trust)
     if isinstance(data, Trajectories):
+        if people is not None and people.of is not None and not isinstance(trust, NoPrivacy):
+            data = data[drawn(people.of, most, randomness.rounding)]
         moved = slots.episodes(data, keep_last=keep_last)
         counts = moved.counts(slots.shape, randomness.rounding, slots.support)
     else:
         counts = slots.counts(data, keep_last=keep_last)
+    if people is not None and most > 1:
+        places = most * people.number
+        counts = Counts(places, counts.row_transitions, counts.row_rewards, counts.support)
     mechanism = _calibrated(trust, slots.shape, statistics)
     return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)
 
 
+class Logged(NamedTuple):
+    """A release by number of episodes, which with several of a person is an estimate.
+
+    Attributes:
+        counts: with episodes for users.
+        doubt: the variance of their number.
+    """
+
+    counts: PrivateCounts
+    doubt: float
+
+
+def logged(released: PrivateCounts) -> Logged:
+    """How many episodes a `release` holds (step 4)."""
+    if released.guarantee.participations == 1:
+        return Logged(released, 0.0)
+    noise, horizon = released.noise_variance["transitions"], len(released.support)
+    if released.dropped_out:
+        gone = np.concatenate(list(released.dropped_out.values()))
+        number, doubt = released.users - float(gone.mean()), noise / gone.size
+    else:
+        moves = np.asarray(released.row_transitions)
+        number, doubt = float(moves.sum()) / horizon, noise * moves.size / horizon**2
+    counts = PrivateCounts(
+        round(min(max(number, 1.0), released.users)),
+        released.row_transitions,
+        released.row_visits,
+        released.row_rewards,
+        released.noise_variance,
+        released.support,
+        released.guarantee,
+        centred=released.centred,
+        last_transitions=released.last_transitions,
+    )
+    return Logged(counts, doubt)
+
+
 @lru_cache(maxsize=64)
 def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
-    return trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)
+    return trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)
 
 
 def charged(
-    ledger: str | Path | Ledger | None,
-    users: Sequence[str | int] | None,
-    data: Episodes,
-    sampler: str,
-    guarantee: Guarantee,
+    ledger: str | Path | Ledger | None, people: People, sampler: str, guarantee: Guarantee
 ) -> Account | None:
     """Charge a release, before anything is drawn; None without a ledger, and in rehearsals."""
-    if (users is None) != (ledger is None):
-        given, missing = ("ledger", "users") if users is None else ("users", "ledger")
+    if ledger is not None and not people.names:
         raise InvalidInputError(
-            f"Expected users and ledger together, got {given} alone; give {missing}, too: a ledger "
-            f"adds up by the names that the readers of tables return."
+            "Expected users with a ledger, got ledger alone; give users, too: a ledger adds up by "
+            "the names that the readers of tables return."
         )
-    count = len(data) if isinstance(data, Trajectories) else data.users
-    if users is not None and len(users) != count:
-        raise InvalidInputError(
-            f"Expected a name for each of the {count:,} users of the data, got {len(users):,}."
-        )
-    people = () if users is None else distinct(users)
     if ledger is None or sampler != "secure":
         return None
     if guarantee.notion == "none":
@@ -264,7 +373,7 @@ def charged(
             "rehearse it (sampler='simulation', --rehearse)."
         )
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return opened.record(guarantee.epsilon, guarantee.delta, users=people)
+    return opened.record(guarantee.epsilon, guarantee.delta, users=people.names)
 
 
 def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:

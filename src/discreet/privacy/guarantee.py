@@ -31,6 +31,10 @@ _DISTINCT = "every user takes part once: batches and reports belong to distinct 
 _RETURNING = (
     "one person takes part at most {} times, {}; that somebody took part, and when, is public"
 )
+_DRAWN = (
+    "each person has one name; at most {} episodes of each, drawn at random, are counted; how many "
+    "people there are is public, how many episodes each has is not"
+)
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     "JDP": (
         "the learner is trusted with raw episodes and publishes nothing but its policies",
@@ -71,6 +75,17 @@ def assumed(assumptions: tuple[str, ...], participations: int, apart: str) -> tu
         return assumptions
     returning = _RETURNING.format(participations, apart)
     return tuple(returning if text == _DISTINCT else text for text in assumptions)
+
+
+def drawn_of(participations: int) -> tuple[str, ...]:
+    """The assumptions of a central release that holds so many episodes of each person at once.
+
+    >>> drawn_of(2)[2][:57]
+    'each person has one name; at most 2 episodes of each, dra'
+    """
+    return tuple(
+        _DRAWN.format(participations) if text == _DISTINCT else text for text in ASSUMPTIONS["JDP"]
+    )
 
 
 def unit_of(participations: int) -> str:

@@ -38,7 +38,14 @@ pair of distributions that its calibration composes (the moves above), and adapt
 dominated pairs are dominated by the product of the pairs that dominate (Zhu, Dong and Wang 2022,
 Theorem 10). Hence m times as many units move, by `pile` at most in one counter, and nothing else
 changes: L1 grows by m, L2 by sqrt(m). *In one continual release* the moves meet in the same
-counters; `tree` and `toeplitz` say how.
+counters; `tree` and `toeplitz` say how. *Together in one batch release* (logged episodes,
+`discreet.fit`) they meet, too, and a sum of m is not a composition of m. A person who has up to m
+episodes in it adds, at each step and to each statistic, k <= m units to cells of her choice; one
+who replaces her adds k' <= m units to others. Whatever k and k' are, nothing included, at most 2m
+units move, and at most m in one cell. With g groups that is L1 = 2gm and, at the worst all of a
+group's units between two cells, L2 = m·sqrt(2g): both are m times as large as for one episode, and
+the noise with them. It is reached: m equal episodes against m equal others. So `pile` is m there,
+and participations count as one: nothing is composed, and no delta can be gained by composing.
 
 *Other splits were tried* (`research.splits`). With variances v_t and v_r of transitions and centred
 rewards, and 4·v_r of visits, Gaussian noise costs H/v_r + 2m/v_t (m groups of transitions), and an
@@ -65,7 +72,7 @@ class Sensitivity:
 
     Attributes:
         units: sum of absolute changes (L1) of all participations; each is a whole number of units.
-        pile: the most units in one counter of one participation.
+        pile: the most units in one counter of one release that a participation is in.
         horizon: H, for printed constants.
         participations: in how many releases, or how often in a continual one.
         separation: the least number of episodes from one to the next, in a continual one.
@@ -87,8 +94,11 @@ class Sensitivity:
         last_transitions: bool = True,
         participations: int = 1,
         separation: int = 1,
+        together: bool = False,
     ) -> "Sensitivity":
         """Of a joint release of ``statistics``, with or without the transitions of the last step.
+
+        ``together``: all participations of a person meet in one batch.
 
         >>> s = Sensitivity.of(6)
         >>> s.l1, round(s.l2, 6)
@@ -99,6 +109,8 @@ class Sensitivity:
         11
         >>> Sensitivity.of(6, participations=4).l2
         12.0
+        >>> Sensitivity.of(6, participations=4, together=True).l2
+        24.0
         """
         _validate.count(horizon=horizon)
         if not statistics or len(set(statistics)) != len(statistics):
@@ -108,7 +120,10 @@ class Sensitivity:
         moves = horizon * len(statistics)
         moves -= "transitions" in statistics and not last_transitions
         pile = horizon if stationary else 1
-        return cls(2 * moves * participations, pile, horizon, participations, separation)
+        units = 2 * moves * participations
+        if together:
+            return cls(units, pile * participations, horizon)
+        return cls(units, pile, horizon, participations, separation)
 
     @property
     def l1(self) -> int:

@@ -79,6 +79,7 @@ class TrustModel:
         schedule: Literal["batch"] = "batch",
         statistics: tuple[str, ...] = ...,
         last_transitions: bool = ...,
+        together: bool = ...,
     ) -> BatchMechanism: ...
 
     @overload
@@ -102,6 +103,7 @@ class TrustModel:
         episodes: int | None = None,
         stationary: bool = False,
         last_transitions: bool = True,
+        together: bool = False,
     ) -> BatchMechanism | ContinualMechanism:
         """Noise for this problem size that delivers this guarantee.
 
@@ -118,14 +120,16 @@ class TrustModel:
             last_transitions: whether transitions of the last step are needed: they teach nothing
                 unless steps are pooled, and a mechanism that can leave them out adds less noise.
                 What it does is its own `last_transitions`.
+            together: all participations of a person are in one release (batches only), which moves
+                its counters m times as far; otherwise each is in a release of its own.
         """
         check_shape(shape)
-        _validate.truth(stationary=stationary, last_transitions=last_transitions)
+        _validate.truth(stationary=stationary, last_transitions=last_transitions, together=together)
         _validate.choice(("batch", "continual"), schedule=schedule)
         if schedule == "continual":
             _validate.count(episodes=episodes)
         self._check_returning(schedule)
-        request = Request(shape, statistics, episodes or 0, stationary, last_transitions)
+        request = Request(shape, statistics, episodes or 0, stationary, last_transitions, together)
         possible = _possible(self.candidates(schedule), schedule, request)
         chosen: BatchMechanism | ContinualMechanism = least_noise(possible, episodes or 1)
         return chosen
@@ -182,6 +186,7 @@ def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Req
             refused = refused or error
         else:
             _check_delivered(mechanism, spec, trust)
+            _check_together(mechanism, spec, trust, request)
             if (rho := getattr(trust, "rho", None)) is not None:
                 mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=rho))
             found.append(mechanism)
@@ -220,6 +225,18 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
         raise InvalidInputError(
             f"Expected epsilon <= {trust.epsilon} and delta <= {trust.delta} of {spec.name!r}, "
             f"got {said}; its calibrator has to deliver what the trust model asks for."
+        )
+
+
+def _check_together(
+    mechanism: Any, spec: MechanismSpec, trust: TrustModel, request: Request
+) -> None:
+    several = getattr(trust, "participations", 1)
+    if request.together and several > 1 and not getattr(mechanism, "together", False):
+        raise UnsupportedError(
+            f"The {spec.trust} {spec.schedule} mechanism {spec.name!r} is not calibrated for "
+            f"several episodes of one person in one release, got participations={several}; use "
+            f"participations=1, or a central batch mechanism that discreet ships."
         )
 
 

@@ -25,7 +25,7 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee, drawn_of
 from discreet.privacy.mechanisms.base import (
     USUAL_SIZES,
     AuditSizes,
@@ -86,6 +86,7 @@ class AdditiveBatch(BatchMechanism):
             self.statistics,
             last_transitions=self.last_transitions,
             participations=self.guarantee.participations,
+            together=self.together,
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -135,6 +136,8 @@ class AdditiveBatch(BatchMechanism):
         return split_rows(sums, support, self.statistics), Debias()
 
     def certified(self, users: int | None = None) -> Certified:
+        if self.together:
+            return super().certified(users)  # refuses: no certificate knows of such a release
         return self.noise.certified(self.sensitivity)
 
     def concentrated(self) -> float | None:
@@ -254,13 +257,18 @@ class AddedOnce:
         shape, statistics = request.shape, request.statistics
         centred = set(statistics) == set(CENTRED) and not self.by_devices
         last = request.last_transitions or not centred
+        m = _participations(trust)
+        together = request.together and m > 1
         sensitivity = Sensitivity.of(
             shape.horizon,
             statistics,
             last_transitions=last,
-            participations=_participations(trust),
+            participations=m,
+            together=together,
         )
         noise, guarantee = self.design(trust, sensitivity)
+        if together:
+            guarantee = replace(guarantee, assumptions=drawn_of(m))
         check_exact(noise.variance)
         return self.kind(
             spec=spec,
@@ -271,6 +279,7 @@ class AddedOnce:
             by_devices=self.by_devices,
             centred=centred,
             last_transitions=last,
+            together=together,
         )
 
 

@@ -62,13 +62,17 @@ Draw = Callable[[int], Counts]
 
 
 class Request(NamedTuple):
-    """What a mechanism is calibrated for: ``episodes`` and ``stationary`` are of the continual."""
+    """What a mechanism is calibrated for: ``episodes`` and ``stationary`` are of the continual.
+
+    ``together``: all participations of a person meet in one batch.
+    """
 
     shape: Shape
     statistics: tuple[str, ...] = STATISTICS
     episodes: int = 0
     stationary: bool = False
     last_transitions: bool = True
+    together: bool = False
 
     def check(self) -> None:
         """Refuse a batch that would release nothing."""
@@ -301,10 +305,12 @@ class BatchMechanism(Mechanism):
     Attributes:
         centred: rewards are released as sums of r - 1/2 (see `PrivateCounts`).
         last_transitions: transitions of the last step are released too.
+        together: one release holds all participations of a person.
     """
 
     centred: bool = False
     last_transitions: bool = True
+    together: bool = False
 
     @property
     def centre(self) -> float:

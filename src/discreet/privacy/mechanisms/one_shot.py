@@ -22,7 +22,9 @@ discrete distribution exactly and raises sigma until delta(epsilon) <= delta hol
 Batches without a person cost her nothing (parallel composition). Who is in m of them moves m times
 as many units (`sensitivity`): sigma grows by about sqrt(m), the scale of a pure epsilon by m. With
 a delta the m·L1 moves under Laplace noise compose exactly, each a randomised response of epsilon
-1/b (`accounting.response_epsilon`), which is less noise from a few participations on.
+1/b (`accounting.response_epsilon`), which is less noise from a few participations on. *Together in
+one batch* m episodes are no composition: L1 and L2 are m times as large, the Gaussian shifts are
+piles of m (`accounting.piles`), and Laplace noise keeps its pure epsilon.
 
 Counters of actions that the batch's public policy cannot play are zero on every neighbour and need
 no noise. By the billboard lemma (Hsu et al. 2014) policies computed from the release, and each
@@ -46,7 +48,9 @@ _SIZES = AuditSizes(forms=("", "centred"))
 
 def gaussian_noise(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[Gaussian, Guarantee]:
     """The least sigma that delivers (epsilon, delta) for counters of this sensitivity."""
-    sigma = discrete_gaussian_sigma(sensitivity.cells, trust.epsilon, trust.delta)
+    sigma = discrete_gaussian_sigma(
+        sensitivity.cells, trust.epsilon, trust.delta, pile=sensitivity.pile
+    )
     return Gaussian(sigma), guaranteed(trust, trust.epsilon, trust.delta)
 
 
