@@ -6,7 +6,9 @@ and the commands besides.
 
 import re
 import shlex
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,12 @@ def check_the_tutorial(folder):
     """It ends with what it promises: a policy, and a page that says what it is."""
     from discreet.privacy.guarantee import REHEARSED
 
-    page = (folder / "dossier.html").read_text("utf-8")
+    with zipfile.ZipFile(folder / "review.zip") as archive:
+        archive.extractall(folder / "review")
+    review = [sys.executable, "-I", "-S", "review.py"]
+    done = subprocess.run(review, cwd=folder / "review", capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    page = (folder / "review" / "dossier.html").read_text("utf-8")
     assert page.count(REHEARSED) > 10
     assert "Nothing contradicts the guarantee." in page
     assert "is proven" in page

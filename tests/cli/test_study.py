@@ -1,6 +1,7 @@
 """`discreet study`: a whole life on the command line, its files, and what is refused."""
 
 import csv
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -481,6 +482,21 @@ def test_the_page_is_written_and_named(rehearsed, discreet, run):
     page = (rehearsed / "study.html").read_text("utf-8")
     assert resumed(rehearsed).head in page
     assert "Who is trusted" in page
+
+
+def test_the_bundle_is_written_and_its_digest_said(place, discreet, run):
+    arguments = ("start", "study.db", "--design", "design.toml", "--trust", "none", "--rehearse")
+    run(*arguments)
+    code, out, _ = discreet("study", "bundle", "study.db")
+    digest = hashlib.sha256((place / "study.zip").read_bytes()).hexdigest()
+    assert code == 0
+    assert out.startswith("study.zip: no privacy")
+    assert f"SHA-256 {digest}" in out
+    assert f"python -I review.py --head {resumed(place).head}" in out
+    plain = run("bundle", "study.db", "--output", "other.zip")
+    content = (place / "other.zip").read_bytes()
+    assert plain["sha256"] == hashlib.sha256(content).hexdigest()
+    assert (plain["bundle"], plain["head"]) == ("other.zip", resumed(place).head)
 
 
 def test_where_it_cannot_be(rehearsed, discreet):

@@ -478,6 +478,31 @@ def report(
 
 
 @app.command()
+def bundle(
+    file: StudyFile,
+    output: Annotated[
+        Path | None, Option(help="The bundle, .zip; beside the study if left out.")
+    ] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Write the dossier with all that a reviewer needs to check it by Python alone, one zip."""
+    study = _opened(file, head, to_read=True)
+    where = file.with_suffix(".zip") if output is None else output
+    with Progress(quiet=json) as progress:
+        digest = study.bundle(where, progress)
+    if json:
+        plain = {"study": str(file), "bundle": str(where), "sha256": digest}
+        echo_json({**plain, **_guaranteed(study), "head": study.head})
+        return
+    say(f"{where}: {study.guarantee}")
+    say(f"SHA-256 {digest}")
+    say(f"It is about the head {study.head}")
+    say("Tell the reviewer both on another way than the file. In the unpacked bundle they run:")
+    say(f"python -I review.py --head {study.head}")
+
+
+@app.command()
 def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
     """Check the whole file: pages, chain of hashes, nobody counted twice. It is only read."""
     with Progress(quiet=json) as progress:

@@ -109,6 +109,8 @@ def make_config(
         raise InvalidInputError(f"Expected the name of a learner, got learner={learner!r}.")
     given = {kind: _plain_names(value) for kind, value in names.items()}
     vocabulary = _vocabulary(given)
+    for kind, value in given.items():  # as they are spelled from here on
+        given[kind] = value if isinstance(value, int) else list(getattr(vocabulary, kind))
     form = None if table is None else TableFormat.from_dict(table)
     if form is not None:
         form.layout(vocabulary)  # checked now, with the names, and not at the first table

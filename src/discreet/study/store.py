@@ -233,6 +233,18 @@ class Store:
             for (text,) in connection.execute("SELECT entry FROM ledger ORDER BY number"):
                 yield json.loads(text)
 
+    def record(self, last: int) -> tuple[list[str], bytes, str]:
+        """Entries up to the ``last`` as they were hashed, digests of their users, the design."""
+        with self._connected() as connection:
+            connection.execute("BEGIN")
+            kept = "WHERE number <= ? ORDER BY"
+            lines = connection.execute(f"SELECT entry FROM ledger {kept} number", (last,))
+            texts = [text for (text,) in lines]
+            parts = connection.execute(f"SELECT digests FROM users {kept} id", (last,))
+            people = b"".join(part for (part,) in parts)
+            (config,) = connection.execute("SELECT config FROM config").fetchone()
+        return texts, people, config
+
     def check_pages(self) -> None:
         """SQLite's own check of the whole file."""
         with self._connected() as connection, self._undamaged():

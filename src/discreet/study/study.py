@@ -126,8 +126,8 @@ class Study:
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
     `answer`, `notes`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`; `users`,
-    `episodes`, `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects
-    of one file may live in two processes; in one process keep one object per file.
+    `episodes`, `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`, `bundle`.
+    Two objects of one file may live in two processes; in one process keep one object per file.
     """
 
     def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
@@ -351,6 +351,11 @@ class Study:
         """Every entry of the file's ledger."""
         return list(self._store.entries())
 
+    @property
+    def record(self) -> tuple[list[str], bytes, str]:
+        """Entries as they were hashed, digests of participants and design, up to `head`; no key."""
+        return self._store.record(self._tail.number)
+
     def save_policy(self, path: str | Path) -> None:
         """Write `policy` with names, as JSON or CSV by the ending of ``path``."""
         files.save_policy(path, self.answer, self.names, self.guarantee, self.head)
@@ -396,6 +401,12 @@ class Study:
         from discreet.study.dossier.page import write_dossier
 
         return write_dossier(self, path, progress=progress)
+
+    def bundle(self, path: str | Path, progress: Callable[[str], None] = lambda _: None) -> str:
+        """Write the dossier with all that a reviewer checks it by, a zip file; its SHA-256."""
+        from discreet.study.dossier.bundle import write_bundle
+
+        return write_bundle(self, path, progress=progress)
 
     def __str__(self) -> str:
         about = "finished" if self.finished else f"next batch {self.batch_size} users"
@@ -527,7 +538,8 @@ class Study:
         if not self.finished:
             with self._changing() as change:
                 if not self.finished:  # nor by others
-                    self._write("close", {"total": self.users}, change)
+                    facts: dict[str, Plain] = {"total": self.users}
+                    self._write("close", facts | {"recommends": self._recommends()}, change)
         return self.policy
 
     def refresh(self) -> None:
@@ -581,10 +593,17 @@ class Study:
         self.driver.learn(released)
         if self.driver.schedule == "batch":
             self._estimate.add(released, batch.policy)
-        if self.users + len(people) < self.episodes:
+        last = self.users + len(people) >= self.episodes
+        if not last:
             self.driver.ask()
+        if last or self.driver.schedule == "batch":  # not after every user of a stream
+            facts["recommends"] = self._recommends()
         self._issue = {**self._issue, "number": 0, "users": 0}
         self._write("batch", facts, change, b"".join(people))
+
+    def _recommends(self) -> str:
+        """The digest of `policy`: who knows the head knows whether a policy is this study's."""
+        return hashlib.blake2b(self.policy.key, digest_size=16).hexdigest()
 
     def _write(
         self, kind: str, facts: Mapping[str, Plain], change: Change, users: bytes = b""

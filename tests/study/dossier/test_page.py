@@ -249,8 +249,11 @@ def test_the_embedded_certificate_holds(material, page):
 def test_every_claim_has_a_command(material, page):
     said = section(page, 10)
     checks = ("certify --verify", "audit central/", "check study")
-    for command in ("study verify", "study show", *checks, "study policy", "study report"):
+    for command in ("study verify", *checks, "study policy", "study bundle"):
         assert f"<code>discreet {command}" in said
+    alone = re.findall(r"<td>the bundle and Python</td><td><code>(.*?)</code>", said)
+    proofs = ["python -I verify.py certificate-0.json"] * bool(material.proofs[0].text)
+    assert alone == [f"python -I review.py --head {material.study.head}", *proofs]
     assert material.study.head in said
     assert "--epsilon 1.0 --delta" in said
 

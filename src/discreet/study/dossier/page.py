@@ -75,7 +75,7 @@ def write_dossier(study: "Study", path: str | Path, *, progress: Progress = lamb
     where = Path(path)
     try:
         check_output(where, ".html", ".htm")  # known before the audit, which takes long
-        _environment()
+        environment()
         write_text(where, render(gather(study, progress)))
     except InvalidInputError as error:
         raise StudyError(str(error)) from None
@@ -114,7 +114,7 @@ def render(material: Material) -> str:
     if len(history) > _FIRST + _LAST:
         history = history[:_FIRST] + history[-_LAST:]
     page: str = (
-        _environment()
+        environment()
         .get_template("dossier.html")
         .render(
             REHEARSED=REHEARSED,
@@ -147,6 +147,7 @@ def render(material: Material) -> str:
             entries=len(entries),
             history=history,
             hashes=_hashes(material),
+            commands=commands(material),
         )
     )
     return page
@@ -260,6 +261,41 @@ def _hashes(material: Material) -> list[tuple[str, object]]:
     ]
 
 
+def certificates(material: Material) -> dict[str, str]:
+    """Name of a file -> certificate."""
+    texts = [proof.text for proof in material.proofs]
+    return {f"certificate-{number}.json": text for number, text in enumerate(texts) if text}
+
+
+def commands(material: Material) -> list[tuple[str, str, str]]:
+    """Every claim of the page, what checking it needs, and the command."""
+    study, audit = material.study, material.audit
+    file, one = shlex.quote(study.path.name), study.mechanism.guarantee
+    bundle = "the bundle and Python"
+    both, at_operator = "the bundle and discreet", "the study's file and discreet"
+    proofs = list(certificates(material))
+    return [
+        ("counts, design, guarantee, certificates, policy, history, hashes (1, 4, 5, 7, 8, 9)",
+         bundle, f"python -I review.py --head {study.head}"),
+        *((f"the noise is enough ({name})", bundle, f"python -I verify.py {name}")
+          for name in proofs),
+        *(("the same, and what was proven", both, f"discreet certify --verify {name}")
+          for name in proofs[:1]),
+        *([] if audit is None else [
+            ("the audit (6)", "discreet",
+             f"discreet audit {audit.name} --epsilon {one.epsilon!r} --delta {one.delta!r}")]),
+        ("the file is whole, and no older copy", at_operator,
+         f"discreet study verify {file} --head {study.head}"),
+        *(("the certificate is of this study's noise", at_operator,
+           f"discreet certify --verify {name} --for {file}") for name in proofs[:1]),
+        ("the guarantee holds on the disk and across restarts", at_operator,
+         f"discreet check study {file}"),
+        ("the policy (7)", at_operator, f"discreet study policy {file} --json"),
+        ("this page, and the bundle", at_operator,
+         f"discreet study bundle {file} --output review.zip"),
+    ]  # fmt: skip
+
+
 def digest_of_sources() -> str:
     """One SHA-256 over all Python files and templates of this library, by their names."""
     root = Path(__file__).parents[2]
@@ -271,7 +307,8 @@ def digest_of_sources() -> str:
     return total.hexdigest()
 
 
-def _environment() -> Any:
+def environment() -> Any:
+    """Jinja's, with the filters of the templates; refuses if it is not installed."""
     try:
         import jinja2
     except ImportError:
@@ -291,7 +328,6 @@ def _environment() -> Any:
         listed=_listed,
         colour=lambda action: _COLOURS[action % len(_COLOURS)],
         base64=lambda text: base64.b64encode(f"{text}\n".encode()).decode(),
-        shell=shlex.quote,
     )
     return made
 

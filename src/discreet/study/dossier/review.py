@@ -1,0 +1,487 @@
+"""Check a study's bundle: python -I review.py [--head HEAD].
+
+One file, standard library; nothing of the project is imported but `verify.py`, which stands beside
+it and stands alone. Every claim of `dossier.html` that the other files can confirm is confirmed:
+
+- every file has the SHA-256 that `SHA256SUMS` says, and no other file is there;
+- the entries of `ledger.jsonl` quote each other's hashes up to the head, and count the users and
+  batches that the page says;
+- the digests in `participants.bin` are those that the entries quote; nobody is in a batch twice, or
+  in more batches than the guarantee allows;
+- `design.json` is what the first entry quotes, and the page prints it;
+- the guarantee of the last entry is the design's, and the page's;
+- every certificate is proven again, for this design, at most this epsilon and delta, and is the one
+  that the page holds;
+- `policy.json` is the policy that the ledger recorded and the page shows.
+
+Who can edit one file can edit all of them, this one included. So get the head, and the SHA-256 of
+the zip file, from the operator on another way (on paper, by telephone), and give the head.
+"""
+
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # no file beside this one takes the place of a module
+
+import argparse
+import base64
+import hashlib
+import importlib.util
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+SUMS = "SHA256SUMS"
+DIGEST = 16
+"""Bytes of a participant's digest."""
+ROUNDED = Fraction(1001, 1000)
+"""Printed numbers have four digits, rounded up."""
+NOTIONS = {"Central": "JDP", "Local": "LDP", "Shuffle": "SDP", "NoPrivacy": "none"}
+SIMULATED = "SIMULATED, protects nobody"
+GUARANTEE = re.compile(r"\(([^,]+), ([^)]+)\)-(JDP|LDP|SDP)(?: by [^,]+)?, (.+), replace-one")
+FIRST, LAST = 20, 20
+"""Entries of a long ledger that the page shows."""
+UNCHECKED = (
+    "that the numbers of the audit (section 6) were found: `discreet audit` finds them again",
+    "the value of the policy and its differences: they are estimates from noisy counts that stay "
+    "with the operator",
+    "that the program that ran drew this noise: `discreet check study` tries it at the operator's",
+    "what people do: raw data that was kept, one person under two names, a shuffler that colludes",
+)
+"""What no file of a bundle can show."""
+
+
+class Refused(Exception):  # noqa: N818
+    """A file does not say what another one says."""
+
+
+def expect(holds: bool, sentence: str) -> None:
+    """Refuse with a sentence unless it holds."""
+    if not holds:
+        raise Refused(sentence)
+
+
+def say(line: str) -> None:
+    """One line, at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def sha256(data: bytes) -> str:
+    """The digest that everything here is compared by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Page(HTMLParser):
+    """What a reader sees of the dossier: texts and rows of tables by section, and saved files.
+
+    Sections are numbered as their headings are; 0 is the first page.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: dict[int, str] = {0: ""}
+        self.rows: dict[int, list[list[str]]] = {0: []}
+        self.saved: dict[str, bytes] = {}
+        self._section = 0
+        self._unread = 0  # inside <style> or <pre>
+        self._heading = self._in_cell = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self._unread += tag in ("style", "pre")
+        self._heading = tag == "h2"
+        if tag == "tr":
+            self.rows[self._section].append([])
+        if tag in ("td", "th"):
+            self.rows[self._section][-1].append("")
+            self._in_cell = True
+        if tag == "a" and "download" in found:
+            content = found["href"].partition("base64,")[2]
+            self.saved[found["download"]] = base64.b64decode(content, validate=True)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unread -= tag in ("style", "pre")
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self._unread:
+            return
+        if self._heading and (number := re.match(r"(\d+)\. ", data)):
+            self._section = int(number[1])
+            self.texts[self._section], self.rows[self._section] = "", []
+        self._heading = False
+        self.texts[self._section] += data
+        if self._in_cell:
+            self.rows[self._section][-1][-1] += data
+
+    def fact(self, section: int, name: str) -> str:
+        """What the only row of that name says."""
+        found = [row[1] for row in self.rows.get(section, []) if len(row) == 2 and row[0] == name]
+        expect(len(found) == 1, f"section {section} of the page says {name!r} {len(found)} times")
+        return found[0].strip()
+
+    def says(self, section: int, name: str, text: str) -> None:
+        """Refuse a page that says something else."""
+        said = self.fact(section, name)
+        expect(said == text, f"{name!r} of section {section} of the page is {said!r}, not {text!r}")
+
+
+class Bundle:
+    """The files of a folder; each is read when it is first needed."""
+
+    def __init__(self, folder: Path, head: str | None = None) -> None:
+        self.folder, self.known_head = folder, head
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as error:
+            raise Refused(f"{name} cannot be read: {error.strerror}") from None
+
+    @cached_property
+    def page(self) -> Page:
+        return Page(self.read("dossier.html").decode())
+
+    @cached_property
+    def design(self) -> Any:
+        return json.loads(self.read("design.json"))
+
+    @cached_property
+    def policy(self) -> Any:
+        return json.loads(self.read("policy.json"))
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        return self.read("ledger.jsonl").splitlines()
+
+    @cached_property
+    def entries(self) -> list[Any]:
+        return [json.loads(line) for line in self.lines]
+
+    @cached_property
+    def batches(self) -> list[Any]:
+        return [entry for entry in self.entries if entry["kind"] == "batch"]
+
+    @property
+    def users(self) -> int:
+        return sum(int(entry["users"]) for entry in self.batches)
+
+    @property
+    def head(self) -> str:
+        return sha256(self.lines[-1])
+
+    @property
+    def releases(self) -> int:
+        """How often one user may have reported: all are charged."""
+        return 1 + len([entry for entry in self.entries if entry.get("returning") == "seen"])
+
+    @property
+    def certificates(self) -> list[str]:
+        return sorted(path.name for path in self.folder.glob("certificate-*.json"))
+
+    def size(self, kind: str) -> int:
+        """How many states, actions or steps the design has."""
+        return len(self.names(kind))
+
+    def names(self, kind: str) -> list[str]:
+        """What the states, actions or steps of the design are called."""
+        given = self.design["names"][kind]
+        return [str(name) for name in (range(given) if isinstance(given, int) else given)]
+
+
+def check_files(bundle: Bundle) -> str:
+    """Nothing was changed, lost or added since the bundle was made."""
+    text = bundle.read(SUMS).decode("ascii")
+    listed = {name: digest for digest, _, name in (x.partition("  ") for x in text.splitlines())}
+    there = {path.name for path in bundle.folder.iterdir()}
+    whole = "".join(f"{digest}  {name}\n" for name, digest in listed.items())
+    expect(text == whole, f"{SUMS} was changed")
+    for name in sorted({*listed, SUMS} - there):
+        raise Refused(f"{name} is missing")
+    for name in sorted(there - {*listed, SUMS}):
+        raise Refused(f"{name} is not of this bundle: take it away")
+    for name, digest in listed.items():
+        expect(sha256(bundle.read(name)) == digest, f"{name} was changed: its SHA-256 is another")
+    return f"{len(listed)} files are those that {SUMS} lists"
+
+
+def check_ledger(bundle: Bundle) -> str:
+    """The chain up to the head, and what the page says of it."""
+    head, closed = "", False
+    for number, (line, entry) in enumerate(zip(bundle.lines, bundle.entries, strict=True)):
+        follows = entry["number"] == number and entry["previous"] == head and not closed
+        expect(follows, f"entry {number} does not follow the one before it")
+        kinds = ("start",) if number == 0 else ("batch", "reissue", "close")
+        expect(entry["kind"] in kinds, f"entry {number} is of no known kind")
+        closed = entry["kind"] == "close"
+        head = sha256(line)
+    page = bundle.page
+    if bundle.known_head is not None:
+        expect(head == bundle.known_head, f"the head is {head}, not {bundle.known_head}")
+    page.says(9, "ledger head", head)
+    expect(head in page.texts[0] and head in page.texts[11], "the page is about another head")
+    said, batches = page.fact(0, "Participants"), len(bundle.batches)
+    counted = f"{bundle.users:,} of {bundle.design['episodes']:,}, in {batches:,} batch"
+    expect(said.startswith(counted), f"the page counts {said!r}, the ledger {counted!r}")
+    shown = [row for row in bundle.page.rows[8] if row[0] != "entry"]
+    history = list(_history(bundle.entries, head))
+    if len(history) > FIRST + LAST:
+        history = history[:FIRST] + history[-LAST:]
+    expect(shown == history, "section 8 of the page shows other entries")
+    return (
+        f"{len(bundle.entries)} entries, {bundle.users:,} users, {batches:,} batches, head {head}"
+    )
+
+
+def _history(entries: list[Any], head: str) -> Iterator[list[str]]:
+    digests = [entry["previous"] for entry in entries[1:]] + [head]
+    for entry, digest in zip(entries, digests, strict=True):
+        facts = [str(entry.get(name, "")) for name in ("number", "kind", "users", "asked")]
+        yield [*facts, str(entry.get("policy", ""))[:16], digest[:16]]
+
+
+def check_participants(bundle: Bundle) -> str:
+    """Nobody was counted more often than is guaranteed for; who they are nobody can see here."""
+    data = bundle.read("participants.bin")
+    most = bundle.design["trust"].get("participations", 1)
+    seen, begin = Counter[bytes](), 0
+    for entry in bundle.batches:
+        part = data[begin : begin + DIGEST * entry["users"]]
+        begin += DIGEST * entry["users"]
+        number = entry["number"]
+        expect(sha256(part) == entry["names"], f"entry {number} quotes other participants")
+        people = [part[i : i + DIGEST] for i in range(0, len(part), DIGEST)]
+        expect(len(set(people)) == len(people), f"somebody is twice in entry {number}")
+        seen.update(people)
+    expect(begin == len(data), "there are participants of no entry")
+    often = max(seen.values(), default=0)
+    expect(often <= most, f"somebody was counted {often} times, {most} are guaranteed for")
+    return f"{len(seen):,} different participants, each counted at most {max(often, 1)} of {most}"
+
+
+def check_design(bundle: Bundle) -> str:
+    """The design is what the first entry quotes, and what the page prints."""
+    text, page, design = bundle.read("design.json"), bundle.page, bundle.design
+    digest = sha256(text)
+    expect(digest == bundle.entries[0]["config"], "the ledger began with another design")
+    page.says(9, "configuration (the study's identity)", digest)
+    page.says(4, "learner", design["learner"])
+    page.says(4, "participants in all", f"{design['episodes']:,}")
+    trust = sorted(f"{name} {value}" for name, value in design["trust"].items())
+    said = page.fact(4, "trust model")
+    expect(sorted(said.split(", ")) == trust, f"the page says {said!r}, the design {trust}")
+    secure = design["sampler"] == "secure"
+    page.says(4, "randomness", "of the operating system" if secure else SIMULATED)
+    warned = SIMULATED in page.texts[0]
+    promises = design["trust"]["model"] != "NoPrivacy"
+    expect(warned == (promises and not secure), "the page hides, or invents, a rehearsal")
+    for kind in ("states", "actions", "steps"):
+        names = bundle.names(kind)
+        more = f", … ({len(names):,} in all)" if len(names) > 60 else ""
+        page.says(4, f"{kind} ({len(names)})", ", ".join(names[:60]) + more)
+    return f"{digest}, {design['learner']}, {', '.join(trust)}"
+
+
+def check_guarantee(bundle: Bundle) -> str:
+    """The last entry guarantees what the design asks for, and the page says the same."""
+    text, trust = str(bundle.entries[-1]["guarantee"]), bundle.design["trust"]
+    notion, first = NOTIONS[trust["model"]], bundle.page.texts[0]
+    if notion == "none":
+        expect(text == "no privacy" and "ε =" not in first, "a guarantee of no privacy")
+        return "nothing is guaranteed"
+    epsilon, delta, said, unit = _guaranteed(text)
+    expect(said == notion, f"the ledger guarantees {said}, the design {notion}")
+    expect(text.startswith(SIMULATED) == (bundle.design["sampler"] != "secure"), "a rehearsal")
+    most = trust["participations"]
+    whole = "one user's whole episode" if most == 1 else f"one person, up to {most} episodes"
+    expect(unit == whole, f"the ledger protects {unit}, the design {whole}")
+    for name, stated in (("epsilon", epsilon), ("delta", delta)):
+        due = bundle.releases * Fraction(repr(trust[name])) * ROUNDED
+        expect(Fraction(stated) <= due, f"the {name} {stated} is above the design's")
+    pair = f"ε = {epsilon}, δ = {delta} ({notion})"
+    expect(pair in first and pair in bundle.page.texts[1], f"the page does not say {pair}")
+    return text
+
+
+def _guaranteed(text: str) -> tuple[str, str, str, str]:
+    """Epsilon, delta, notion and unit of a guarantee."""
+    found = GUARANTEE.search(text)
+    expect(found is not None, f"no guarantee can be read in {text!r}")
+    epsilon, delta, notion, unit = found.groups() if found else ("",) * 4
+    Decimal(epsilon), Decimal(delta)  # numbers, or refused
+    return epsilon, delta, notion, unit
+
+
+def check_certificates(bundle: Bundle) -> str:
+    """Every certificate is proven again, and is one of this study and of this page."""
+    page, names = bundle.page, bundle.certificates
+    says_so = page.fact(0, "The noise") == "certified"
+    expect(page.saved.keys() == set(names), "the page holds other certificates")
+    digests = [row[1] for row in page.rows[9] if row[0] == "certificate"]
+    if not names:
+        expect(not says_so, "the page says that the noise is certified, and nothing is")
+        return "the noise is not certified, and the page says so"
+    verifier = _verifier(bundle)
+    sizes = set()
+    for name in names:
+        say(f"      proving {name} again ...")
+        expect(page.saved[name] == bundle.read(name), f"{name} is not the one in the page")
+        data = verifier.read(str(bundle.folder / name))
+        expect(data.get("digest") == verifier.digest(data), f"{name} does not have its digest")
+        expect(data["digest"] in digests, f"{name} is not listed in section 9 of the page")
+        try:
+            verifier.check(data)
+        except verifier.Refused as error:
+            raise Refused(f"{name} is no proof: {error}") from None
+        _check_release(bundle, name, data)
+        sizes.add(data["release"].get("users"))
+    uncertified = {entry["users"] for entry in bundle.batches} - sizes if None not in sizes else ()
+    if uncertified and says_so:
+        expect(max(uncertified) < min(sizes), "a larger batch than the certified ones has no proof")
+    more = f"; {len(uncertified)} smaller sizes of batches are not" if uncertified else ""
+    return f"{', '.join(names)} proven{more}"
+
+
+def _verifier(bundle: Bundle) -> ModuleType:
+    """The `verify.py` of the bundle."""
+    spec = importlib.util.spec_from_file_location("verify", bundle.folder / "verify.py")
+    expect(spec is not None and spec.loader is not None, "verify.py cannot be loaded")
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+def _check_release(bundle: Bundle, name: str, data: Any) -> None:
+    """The certificate is about the release of this design, and proves what is guaranteed."""
+    design, release, page = bundle.design, data["release"], bundle.page
+    due = {
+        "trust": design["trust"]["model"].lower(),
+        "participations": design["trust"]["participations"],
+        "states": bundle.size("states"),
+        "actions": bundle.size("actions"),
+        "horizon": bundle.size("steps"),
+    }
+    if release["schedule"] == "continual":
+        due |= {"episodes": design["episodes"], "stationary": design["stationary"]}
+    if (users := release.get("users")) is not None and bundle.batches:
+        sizes = {entry["users"] for entry in bundle.batches}
+        expect(users in sizes, f"{name} is about a batch of {users} users, and there is none")
+    if "honest" in release:
+        share = Fraction(release["honest"])
+        expect(share <= Fraction(repr(design["trust"]["honest"])), f"{name} relies on more honesty")
+    for field, value in due.items():
+        expect(release[field] == value, f"{name} is about {field} {release[field]}, not {value}")
+    epsilon, delta, _, _ = _guaranteed(bundle.entries[-1]["guarantee"])
+    for field, stated in (("epsilon", epsilon), ("delta", delta)):
+        proven = bundle.releases * Fraction(data[field])
+        expect(proven <= Fraction(stated), f"{name} proves a larger {field} than is guaranteed")
+    page.says(5, "statistics", ", ".join(release["statistics"]))
+    page.says(5, "noise distribution", data["noise"]["name"])
+    if name == bundle.certificates[0]:
+        for field, value in data["noise"].items():
+            text = json.dumps(value) if isinstance(value, list | dict) else str(value)
+            shown = field == "name" or page.fact(5, f"its {field}, exactly").startswith(text[:150])
+            expect(shown, f"the page prints another {field} of the noise than {name}")
+
+
+def check_policy(bundle: Bundle) -> str:
+    """The policy is the one that the ledger recorded, and the one that the page shows."""
+    said, rows, known = bundle.policy, bundle.policy["policy"], bundle.names("actions")
+    expect(said["head"] == bundle.head, "the policy is that of another head")
+    expect(said["guarantee"] == bundle.entries[-1]["guarantee"], "the policy promises otherwise")
+    expect(len(rows) == bundle.size("steps") * bundle.size("states"), "the policy is not whole")
+    numbers = b"".join(known.index(row["action"]).to_bytes(8, "little") for row in rows)
+    digest = hashlib.blake2b(b"d" + numbers, digest_size=16).hexdigest()
+    bundle.page.says(9, "policy of section 7", digest)
+    counting = [entry for entry in bundle.entries if entry["kind"] in ("batch", "close")]
+    recorded = counting[-1].get("recommends") if counting else None
+    expect(recorded in (None, digest), f"the ledger recorded the policy {recorded}, not {digest}")
+    value = said["value"]
+    worth = f"{value['value']:.3f} (95% interval {value['low']:.3f} to {value['high']:.3f})"
+    expect(
+        f"Worth {worth}" in bundle.page.texts[7], f"the page does not say that it is worth {worth}"
+    )
+    _check_cells(bundle.page.rows[7], rows, bundle.size("states"))
+    return f"{digest}, {'recorded by the ledger' if recorded else 'of an unfinished study'}"
+
+
+def _check_cells(shown: list[list[str]], rows: list[Any], states: int) -> None:
+    """The table of section 7: states by steps, or a row for each."""
+    wide, head = shown[0][0] == "state", 1
+    for number, row in enumerate(rows):
+        place = number % states if wide else number
+        if place + head >= len(shown):  # the page says that it shows the first 2,000
+            continue
+        cells = shown[place + head]
+        named = [row["state"]] if wide else [row["step"], row["state"]]
+        cell = cells[1 + number // states] if wide else cells[2]
+        action = row["action"]
+        right = cell == f"({action})" if row["defer"] else cell.startswith(f"{action} ")
+        expect(right and cells[: len(named)] == named,
+               f"section 7 of the page says {cell!r} at {row['step']}, {row['state']}")  # fmt: skip
+
+
+def check_page(bundle: Bundle) -> str:
+    """The page names no other hash than those that were checked."""
+    design = sha256(bundle.read("design.json"))
+    known = {bundle.head, design, bundle.page.fact(9, "its source files, SHA-256")}
+    known |= {row[1] for row in bundle.page.rows[9] if row[0] == "certificate"}
+    found = {
+        each
+        for text in bundle.page.texts.values()
+        for each in re.findall(r"\b[0-9a-f]{64}\b", text)
+    }
+    for digest in sorted(found - known):
+        raise Refused(f"the page names {digest}, which is nothing of this study")
+    return f"{len(found)} hashes on it, all known"
+
+
+CHECKS: tuple[tuple[str, Callable[[Bundle], str]], ...] = (
+    ("files", check_files),
+    ("ledger", check_ledger),
+    ("participants", check_participants),
+    ("design", check_design),
+    ("guarantee", check_guarantee),
+    ("certificates", check_certificates),
+    ("policy", check_policy),
+    ("page", check_page),
+)
+
+
+def main(arguments: list[str]) -> int:
+    """0 if everything that can be checked here agrees, 1 if not."""
+    parser = argparse.ArgumentParser(description="Check every claim of the dossier beside this.")
+    parser.add_argument("--head", help="the head that you were given on another way")
+    given = parser.parse_args(arguments)
+    sys.dont_write_bytecode = True
+    bundle = Bundle(Path(__file__).resolve().parent, given.head)
+    failed = 0
+    for name, check in CHECKS:
+        try:
+            say(f"ok    {name}: {check(bundle)}")
+        except Exception as error:  # an edited file can raise anything
+            failed += 1
+            said = error if isinstance(error, Refused) else f"cannot be read ({error!r:.200})"
+            say(f"FAIL  {name}: {said}")
+    if given.head is None:
+        say("note  No --head was given: that this is the newest state is the operator's word.")
+    for text in UNCHECKED:
+        say(f"note  Not checked here: {text}.")
+    say(f"{failed} of {len(CHECKS)} checks FAILED." if failed else "Everything agrees.")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

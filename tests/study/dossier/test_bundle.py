@@ -1,0 +1,326 @@
+"""The reviewer's bundle: a bare Python confirms it, finds every edit, and it tells no names."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("flint")
+
+import discreet
+from discreet.errors import StudyError
+from discreet.mdp.simulation import sample_trajectories
+from discreet.study.dossier.bundle import members, zipped
+from discreet.study.dossier.evidence import proofs
+from discreet.study.dossier.page import Material, digest_of_sources
+from discreet.study.dossier.review import CHECKS, Bundle, Refused
+from helpers.dossiers import small
+from helpers.studies import everything_in, reports_of
+
+RIVER = discreet.make("RiverSwim", states=3, horizon=2, relabel=1)
+TRUSTS = {
+    "central": (discreet.Central(1, 1e-6), {}),
+    "twice": (discreet.Central(1, participations=2), {"learner": "trial"}),
+    "local": (discreet.Local(2), {}),
+    "shuffle": (discreet.Shuffle(2, 1e-6), {"episodes": 2_000}),
+    "stream": (discreet.Local(2), {"learner": "ldp-obi"}),
+    "none": (discreet.NoPrivacy(), {}),
+}
+
+
+def told(study, seed, again=False):
+    """The next batch; ``again``: the first user of the study is in it once more."""
+    data = sample_trajectories(RIVER, study.ask(), study.batch_size, np.random.default_rng(seed))
+    people = [f"user-{study.users + i}" for i in range(len(data))]
+    if again:
+        people[0] = "user-0"
+    if study.encoded:
+        study.tell(reports_of(study, data, seed), users=people, token=study.token)
+    else:
+        study.tell(data, users=people)
+
+
+def bundled(study):
+    """The files without the audit, which takes long and is no part of what is compared."""
+    sizes = [entry["users"] for entry in study.ledger if entry["kind"] == "batch"]
+    proven = proofs(study.mechanism, sizes, lambda _: None)
+    return members(Material(study, study.ledger, proven, None, "today", digest_of_sources()))
+
+
+@pytest.fixture(scope="module", params=TRUSTS)
+def made(request, tmp_path_factory):
+    """A study under each trust, and the files of its bundle."""
+    trust, changes = TRUSTS[request.param]
+    study = small(tmp_path_factory.mktemp("bundle") / "study.db", trust, **changes)
+    if request.param == "local":
+        study.reissue(returning="seen")  # the same people once more: both releases are charged
+    told(study, 0)
+    told(study, 1, again=request.param == "twice")
+    study.close()
+    return study, bundled(study)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Of a central study, the only one that is edited below."""
+    study = small(tmp_path_factory.mktemp("bundle") / "study.db")
+    told(study, 0)
+    told(study, 1)
+    return bundled(study)
+
+
+def unpacked(files, folder):
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def summed(files):
+    """The same, with the sums of whoever edited them."""
+    rest = {name: content for name, content in files.items() if name != "SHA256SUMS"}
+    sums = [f"{hashlib.sha256(rest[name]).hexdigest()}  {name}\n" for name in sorted(rest)]
+    return rest | {"SHA256SUMS": "".join(sums).encode()}
+
+
+def found(files, folder, *checks):
+    """The names of the checks (all of them) that refuse these files; what they say."""
+    bundle = Bundle(unpacked(files, folder))
+    refused = {}
+    for name in checks or dict(CHECKS):
+        try:
+            dict(CHECKS)[name](bundle)
+        except Exception as error:
+            refused[name] = str(error)
+    return refused
+
+
+def bare(folder, *arguments):
+    """Run the review as somebody would who has Python and nothing else."""
+    command = [sys.executable, "-I", "-S", "review.py", *arguments]
+    return subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, timeout=120)
+
+
+def test_a_bare_python_confirms_it(made, tmp_path):
+    study, files = made
+    folder = unpacked(files, tmp_path / "review")
+    done = bare(folder, "--head", study.head)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("\nok    ") == len(CHECKS) - 1
+    assert "Everything agrees." in done.stdout
+    assert f"{study.users:,} users, {study.batches} batches" in done.stdout
+    assert {p.name for p in folder.iterdir()} == set(files)  # it leaves nothing behind
+    other = bare(folder, "--head", "0" * 64)
+    assert other.returncode == 1
+    assert f"the head is {study.head}, not 000" in other.stdout
+
+
+def test_the_program_of_the_certificate_stands_where_the_page_says(made, tmp_path):
+    _, files = made
+    folder = unpacked(files, tmp_path / "review")
+    page = files["dossier.html"].decode()
+    for command in re.findall(r"<code>python -I (verify\.py [^<]*)</code>", page):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", *command.split()], cwd=folder, capture_output=True
+        )
+        assert done.returncode == 0
+    assert ("certificate-0.json" in files) == ("python -I verify.py" in page)
+
+
+def test_it_tells_no_names_and_no_secrets(made):
+    study, files = made
+    everything = b"".join(files.values())
+    secrets = [study._key, study._key.hex().encode(), base64.b64encode(study._key)]
+    names = [f"user-{i}".encode() for i in range(study.users)]
+    tokens = [] if study.finished else [study.token.encode()]
+    for secret in (*secrets, *names, *tokens):
+        assert secret not in everything
+    plain = [
+        hashlib.blake2b(b"user-0", digest_size=16).digest(),
+        hashlib.sha256(b"user-0").digest(),
+    ]
+    for digest in plain:
+        assert digest not in everything
+        assert digest.hex().encode() not in everything
+    known = {"README.txt", "SHA256SUMS", "design.json", "dossier.html", "ledger.jsonl",
+             "participants.bin", "policy.json", "review.py", "verify.py"}  # fmt: skip
+    assert {name for name in files if not name.startswith("certificate-")} == known
+
+
+def test_equal_material_gives_equal_bytes(made):
+    _, files = made
+    assert zipped(files) == zipped(dict(reversed(files.items())))
+
+
+def test_the_command_writes_it_and_says_its_digest(tmp_path):
+    study = small(tmp_path / "study.db", discreet.NoPrivacy())
+    before, steps = everything_in(tmp_path), []
+    digest = study.bundle(tmp_path / "review.zip", steps.append)
+    content = (tmp_path / "review.zip").read_bytes()
+    assert digest == hashlib.sha256(content).hexdigest()
+    with zipfile.ZipFile(tmp_path / "review.zip") as archive:
+        assert archive.testzip() is None
+        assert "review.py" in archive.namelist()
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    (tmp_path / "review.zip").unlink()
+    assert everything_in(tmp_path) == before
+    assert steps[0] == "the file"
+    with pytest.raises(StudyError, match=r"ends in \.zip"):
+        study.bundle(tmp_path / "review.tar", lambda _: pytest.fail("it began"))
+
+
+def test_a_truncated_file_is_none(files, tmp_path):
+    whole = zipped(files)
+    for kept in (0, 100, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "review.zip").write_bytes(whole[:kept])
+        with pytest.raises(zipfile.BadZipFile):
+            zipfile.ZipFile(tmp_path / "review.zip").testzip()
+
+
+def test_every_file_that_is_changed_lost_or_added_is_found(files, tmp_path):
+    for number, (name, content) in enumerate(files.items()):
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        for what, other in (
+            ("flipped", files | {name: flipped}),
+            ("cut", files | {name: content[:-1]}),
+            ("lost", {n: c for n, c in files.items() if n != name}),
+        ):
+            refused = found(other, tmp_path / f"{number} {what}", "files")
+            assert "files" in refused, (what, name)
+    assert found(files | {"json.py": b"raise SystemExit(0)"}, tmp_path / "more") == {
+        "files": "json.py is not of this bundle: take it away"
+    }
+
+
+def test_a_file_beside_it_takes_no_modules_place(files, tmp_path):
+    folder = unpacked(files | {"json.py": b"raise SystemExit(0)"}, tmp_path / "review")
+    done = subprocess.run([sys.executable, "review.py"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "json.py is not of this bundle" in done.stdout
+
+
+def edit(name, old, new):
+    """Replace a part of one file, in every place."""
+
+    def edited(files):
+        text = files[name].decode()
+        assert re.search(old, text), old
+        return files | {name: re.sub(old, new, text).encode()}
+
+    return edited
+
+
+def people(change):
+    def edited(files):
+        return files | {"participants.bin": change(files["participants.bin"])}
+
+    return edited
+
+
+def certificate(**changes):
+    """Another certificate in its file and in the page, with its digest in both."""
+
+    def edited(files):
+        from discreet.privacy.certificates.verify import digest
+
+        old = files["certificate-0.json"].decode().rstrip("\n")
+        data = json.loads(old)
+        for field, value in changes.items():
+            part, _, inner = field.partition("__")
+            if inner:
+                data[part][inner] = value
+            else:
+                data[part] = value
+        before, data["digest"] = data["digest"], digest(data)
+        new = json.dumps(data, indent=1)
+        coded = [base64.b64encode(f"{text}\n".encode()).decode() for text in (old, new)]
+        page = files["dossier.html"].decode().replace(*coded).replace(before, data["digest"])
+        for field, value in data["noise"].items():  # and what the page says of the noise
+            page = re.sub(f"(its {field}, exactly</td><td>)[^<]*", rf"\g<1>{value}", page)
+        return files | {"certificate-0.json": f"{new}\n".encode(), "dossier.html": page.encode()}
+
+    return edited
+
+
+EDITS = {
+    "a user less in the ledger": ("ledger", edit("ledger.jsonl", r'"users":14\b', '"users":13')),
+    "an entry less": ("ledger", edit("ledger.jsonl", r"\n.*\n$", "\n")),
+    "another policy asked": ("ledger", edit("ledger.jsonl", r'"policy":"..', '"policy":"00')),
+    "another first version": (
+        "ledger", edit("ledger.jsonl", r'(us":"","software":{"discreet":")', r"\g<1>9")),
+    "another kind": ("ledger", edit("ledger.jsonl", r'"kind":"batch"', '"kind":"close"')),
+    "another head on the page": ("ledger", edit("dossier.html", r"<code>\w{64}<", "<code>0<")),
+    "more users on the page": ("ledger", edit("dossier.html", r"24 of 300, in", "90 of 300, in")),
+    "fewer batches on the page": ("ledger", edit("dossier.html", r"in 2 batches", "in 1 batch")),
+    "another history": ("ledger", edit("dossier.html", r"<td>14</td>", "<td>15</td>")),
+    "a participant less": ("participants", people(lambda data: data[:-16])),
+    "a participant more": ("participants", people(lambda data: data + bytes(16))),
+    "another participant": ("participants", people(lambda data: bytes(16) + data[16:])),
+    "more users designed": ("design", edit("design.json", r'"episodes":300', '"episodes":900')),
+    "a larger epsilon designed": ("design", edit("design.json", r'"epsilon":1\b', '"epsilon":3')),
+    "a rehearsal as a study": ("design", edit("design.json", r'"simulation"', '"secure"')),
+    "a page without its warning": ("design", edit("dossier.html", r"SIMULATED", "REAL")),
+    "another learner on the page": ("design", edit("dossier.html", r"flow-ucb", "trial")),
+    "another state on the page": ("design", edit("dossier.html", r"ill &lt;b&gt;, ", "sick, ")),
+    "a smaller epsilon on the page": ("guarantee", edit("dossier.html", r"ε = 1,", "ε = 0.1,")),
+    "another notion on the page": ("guarantee", edit("dossier.html", r"\(JDP\)", "(LDP)")),
+    "less noise": ("certificates", certificate(noise__scale="1")),
+    "a weaker proof": ("certificates", certificate(epsilon="2")),
+    "a proof of other states": ("certificates", certificate(release__states=2)),
+    "a proof of another trust": ("certificates", certificate(release__trust="local")),
+    "a proof of fewer statistics": ("certificates", certificate(release__statistics=["rewards"])),
+    "a proof that is not the page's": (
+        "certificates", edit("certificate-0.json", r'"bound": "0"', '"bound": "0/1"')),
+    "other noise on the page": (
+        "certificates", edit("dossier.html", r"(its scale, exactly</td><td>)\d", r"\g<1>9")),
+    "another action": ("policy", edit("policy.json", r'n": "wait"', 'n": "treat & see"')),
+    "a policy of another head": ("policy", edit("policy.json", r'"head": "..', '"head": "00')),
+    "a policy that promises more": ("policy", edit("policy.json", r"\(1, 0\)", "(0.1, 0)")),
+    "a policy that is worth more": ("policy", edit("policy.json", r'"value": 0', '"value": 7')),
+    "another cell on the page": ("policy", edit("dossier.html", r"<td>\(wait\)", "<td>(treat)")),
+    "another hash on the page": ("page", edit("dossier.html", r"<h2>2\.", f"{'ab' * 32}<h2>2.")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_is_found_by_who_compares_the_files(what, files, tmp_path):
+    """Even if the sums were made anew: the files confirm each other."""
+    check, change = EDITS[what]
+    refused = found(summed(change(files)), tmp_path / "review", "files", check)
+    assert list(refused) == [check]
+
+
+def test_nothing_else_is_refused(files, tmp_path):
+    assert found(summed(files), tmp_path / "review") == {}
+
+
+@pytest.mark.parametrize("entry, said", [
+    (1, "somebody is twice in entry 1"), (2, "somebody was counted 2 times, 1 are guaranteed for"),
+])  # fmt: skip
+def test_who_comes_too_often_is_found(files, tmp_path, entry, said):
+    """In a ledger that quotes a participant twice, as an operator who cheats could write it."""
+    entries = [json.loads(line) for line in files["ledger.jsonl"].splitlines()]
+    first = 16 * entries[1]["users"]
+    data = files["participants.bin"]
+    place = first if entry == 2 else 16
+    data = data[:place] + data[:16] + data[place + 16 :]
+    for quoting, part in ((entries[1], data[:first]), (entries[2], data[first:])):
+        quoting["names"] = hashlib.sha256(part).hexdigest()
+    ledger = "".join(f"{json.dumps(each)}\n" for each in entries).encode()
+    edited = files | {"participants.bin": data, "ledger.jsonl": ledger}
+    assert found(edited, tmp_path / "review", "participants") == {"participants": said}
+
+
+def test_refusals_are_sentences(files, tmp_path):
+    folder = unpacked(files, tmp_path / "review")
+    (folder / "design.json").write_text("{}")
+    with pytest.raises(Refused, match="the ledger began with another design"):
+        dict(CHECKS)["design"](Bundle(folder))
