@@ -1,5 +1,6 @@
 """Ask and tell: refusals count nothing, and a study equals `learn`."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -85,7 +86,9 @@ def test_the_file_holds_no_names_and_says_what_happened(tmp_path):
     first, batch = study.ledger
     facts = {"number", "kind", "previous", "guarantee", "state", "software"}
     assert set(first) == facts | {"config", "key"}
-    assert set(batch) == facts | {"batch", "users", "asked", "policy", "names"}
+    assert set(batch) == facts | {"batch", "users", "asked", "policy", "names", "recommends"}
+    digest = hashlib.blake2b(study.policy.key, digest_size=16).hexdigest()
+    assert batch["recommends"] == digest
     assert (batch["users"], batch["asked"], batch["batch"]) == (study.users, study.users, 0)
     assert batch["guarantee"] == str(study.guarantee)
     assert {"discreet", "numpy", "python", "sqlite", "opendp"} == set(batch["software"])
