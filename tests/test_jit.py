@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
 import discreet
-from discreet._jit import BORROWED, _FirstCompilation, inlined, kernel
+from discreet._jit import BORROWED, _Compilation, inlined, kernel
 from discreet.errors import DiscreetError
 
 
@@ -122,20 +122,30 @@ def test_a_kernel_may_call_an_inlined_helper():
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_person_at_a_terminal_is_told_once_that_something_compiles(monkeypatch, terminal):
+def test_a_person_at_a_terminal_sees_how_many_functions_were_compiled(monkeypatch, terminal):
     screen = io.StringIO()
     screen.isatty = lambda: terminal
     monkeypatch.setattr(sys, "stderr", screen)
-    notice = _FirstCompilation()
-    for _ in range(3):
-        notice.on_start(None)
-        notice.on_end(None)
-    assert screen.getvalue().count("compiling, once") == terminal
+    notice = _Compilation()
+    for step in (notice.on_start, notice.on_start, notice.on_end, notice.on_end):
+        step(None)
+    lines = screen.getvalue().split("\r\x1b[K")
+    assert [line.split(": ")[-1] for line in lines[1:]] == (
+        ["1 functions ...", "2 functions ...", ""] if terminal else []
+    )
+
+
+def test_nothing_is_written_across_a_bar_of_rich(monkeypatch):
+    screen = io.StringIO()
+    screen.isatty, screen.rich_proxied_file = lambda: True, sys.stderr
+    monkeypatch.setattr(sys, "stderr", screen)
+    _Compilation().on_start(None)
+    assert screen.getvalue() == ""
 
 
 def test_every_compilation_is_noticed_and_a_second_call_is_none(monkeypatch):
     noticed = []
-    monkeypatch.setattr(_FirstCompilation, "on_start", lambda self, event: noticed.append(1))
+    monkeypatch.setattr(_Compilation, "on_start", lambda self, event: noticed.append(1))
     compiled = inlined(lambda x: x + 1)
     compiled(1)
     first = len(noticed)

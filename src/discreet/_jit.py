@@ -29,26 +29,35 @@ A private option of numba: where it is missing, references are counted and resul
 """
 
 
-class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    """Tells a person at a terminal, once, why the first run of a fresh install takes longer.
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Shows a person at a terminal why the first run of a fresh install takes longer, and how far.
 
-    What is loaded from the disk is not compiled, and says nothing.
+    A line that is written over and disappears. What is loaded from the disk is not compiled. Below
+    a bar of rich, which owns the terminal, nothing is shown.
     """
 
     def __init__(self) -> None:
-        self._said = False
+        self._under_way = self._begun = 0
 
     def on_start(self, event: object) -> None:
-        """Something is compiled."""
-        if not self._said and sys.stderr.isatty():
-            sys.stderr.write("compiling, once after an installation: up to a minute ...\n")
-        self._said = True
+        """A function is compiled, maybe because another one that is being compiled calls it."""
+        self._under_way += 1
+        self._begun += 1
+        self._write(f"compiling, once after an installation: {self._begun} functions ...")
 
     def on_end(self, event: object) -> None:
-        """Nothing to say."""
+        """It is compiled."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        if sys.stderr.isatty() and not hasattr(sys.stderr, "rich_proxied_file"):
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
 
 
-event.register("numba:compile", _FirstCompilation())
+event.register("numba:compile", _Compilation())
 
 
 def kernel(function: _Function) -> _Function:

@@ -202,7 +202,8 @@ def models(
                 for h in range(layers):
                     if number[h, s, a] >= 0:
                         visits += sums[h, s, a, VISITS]
-                        total += transitions[number[h, s, a]]
+                        for j in range(total.size):
+                            total[j] += transitions[number[h, s, a], j]
                 if places[0, s, a] >= 0:
                     row_model(total, visits, probabilities[places[0, s, a]])
                 continue
@@ -269,12 +270,6 @@ def row_chi_square(
 
 
 @kernel
-def row_score(counts: FloatArray, sums: FloatArray, steps: int, out: FloatArray) -> None:
-    """Chi-square, degrees of freedom and worst z of a row with ``sums[column, step]``."""
-    out[0], out[1], out[2] = row_chi_square(counts, sums, steps, np.empty(counts.shape[1]))
-
-
-@kernel
 def _put(row: FloatArray, step: int, out: FloatArray) -> None:
     for i in range(row.size):
         out[i, step] = row[i]
@@ -286,25 +281,25 @@ def transition_scores(
 ) -> None:
     """``out[s, a]``: chi-square, degrees of freedom and worst z of transitions."""
     layers, states, actions = number.shape
-    counts, sums = np.empty((states, layers)), np.empty((COLUMNS, layers))
+    counts, sums, alone = np.empty((states, layers)), np.empty((COLUMNS, layers)), np.empty(layers)
     for s, a in np.ndindex(states, actions):
-        steps = 0
+        steps = np.int64(0)  # a literal would have callees compiled for it, too
         for h in range(layers):
             row = moved[h, s, a]
             if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[VISIT_VARIANCE]):
                 _put(transitions[number[h, s, a]], steps, counts)
                 _put(row, steps, sums)
                 steps += 1
-        row_score(counts, sums, steps, out[s, a])
+        out[s, a, 0], out[s, a, 1], out[s, a, 2] = row_chi_square(counts, sums, steps, alone)
 
 
 @kernel
 def reward_scores(gains: FloatArray, reward_share: float, out: FloatArray) -> None:
     """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards."""
     layers, states, actions = gains.shape[:3]
-    counts, sums = np.empty((1, layers)), np.empty((COLUMNS, layers))
+    counts, sums, alone = np.empty((1, layers)), np.empty((COLUMNS, layers)), np.empty(layers)
     for s, a in np.ndindex(states, actions):
-        steps = 0
+        steps = np.int64(0)  # a literal would have callees compiled for it, too
         for h in range(layers):
             row = gains[h, s, a]
             if row[VISITS] > np.sqrt(row[VISIT_VARIANCE]):
@@ -312,4 +307,4 @@ def reward_scores(gains: FloatArray, reward_share: float, out: FloatArray) -> No
                 _put(row, steps, sums)
                 sums[NOISE, steps] += reward_share * row[VISIT_VARIANCE]
                 steps += 1
-        row_score(counts, sums, steps, out[s, a])
+        out[s, a, 0], out[s, a, 1], out[s, a, 2] = row_chi_square(counts, sums, steps, alone)

@@ -152,9 +152,39 @@ class Means(NamedTuple):
     high: FloatArray  # an upper bound, less what values rose at most
 
 
-@kernel
 def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Value iteration: optimal values ``[H + 1, S]``, the first maximising actions ``[H, S]``.
+    """Value iteration: optimal values ``[H + 1, S]``, the first maximising actions ``[H, S]``."""
+    (horizon, states), count = rewards.shape[:2], int(rows.steps[-1])
+    values, best = np.zeros((horizon + 1, states)), np.zeros((horizon, states), np.int64)
+    if rows.entries.size >= _WORTH * rows.numbers.size:
+        means = Means(np.zeros(count), np.full(count, horizon), np.zeros(count), np.zeros(count))
+        _maximise_sparingly(rows, rewards, means, values, best)
+    else:
+        _maximise(rows, rewards, np.arange(count), np.zeros(count), values, best)
+    return values, best
+
+
+@kernel
+def _maximise(
+    rows: SparseRows,
+    rewards: FloatArray,
+    every: IntArray,
+    means: FloatArray,
+    values: FloatArray,
+    best: IntArray,
+) -> None:
+    """Reads all rows at every step."""
+    for h in range(rewards.shape[0] - 1, -1, -1):
+        t = _step(rows, h)
+        mean_values(rows, every[rows.steps[t] : rows.steps[t + 1]], values[h + 1], means)
+        _choose(rows.numbers[t], rewards[h], means, values[h], best[h])
+
+
+@kernel
+def _maximise_sparingly(
+    rows: SparseRows, rewards: FloatArray, means: Means, values: FloatArray, best: IntArray
+) -> None:
+    """Reads the rows that can matter.
 
     A mean of values cannot move by more than the values do. So a row that was read at a later step
     gives bounds now, and is read again only if its action could still be the best: what is found
@@ -164,17 +194,12 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
     """
     horizon, states, _ = rewards.shape
     rounding = 8 * (1e-12 + (states + horizon) * 2.3e-16)
-    values = np.zeros((horizon + 1, states))
-    best = np.zeros((horizon, states), np.int64)
-    count = rows.steps[-1]
-    means = Means(np.zeros(count), np.full(count, horizon), np.zeros(count), np.zeros(count))
     fell = rose = moved = 0.0
-    worth = rows.entries.size >= _WORTH * rows.numbers.size
     ask, pause = horizon - 1, 0
     for h in range(horizon - 1, -1, -1):
         t, ahead, change, crowded = _step(rows, h), (values[h + 1], h + 1), (fell, rose), True
         numbers, gains = rows.numbers[t], rewards[h]
-        if worth and h <= ask:
+        if h <= ask:
             slack = rounding * (moved + np.abs(gains).max()) + _TINY
             pairs = possible_actions(numbers.ravel(), gains, means, change, slack)
             crowded = 2 * pairs.size > numbers.size
@@ -189,7 +214,6 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
         difference = values[h] - values[h + 1]
         down, up = difference.min(), difference.max()
         fell, rose, moved = fell + down, rose + up, moved + max(-down, up)
-    return values, best
 
 
 @kernel
@@ -275,7 +299,7 @@ def evaluate_actions(rows: SparseRows, rewards: FloatArray, chosen: IntArray) ->
     """Values ``[H + 1, S]`` of a deterministic policy ``chosen[H, S]``."""
     horizon, states, _ = rewards.shape
     values = np.zeros((horizon + 1, states))
-    wanted, means = np.zeros(states, np.int64), np.zeros(rows.steps[-1])
+    wanted, means = np.empty(states, np.int64), np.empty(rows.steps[-1])
     for h in range(horizon - 1, -1, -1):
         numbers = rows.numbers[_step(rows, h)]
         for s in range(states):
@@ -291,11 +315,13 @@ def evaluate_probabilities(rows: SparseRows, rewards: FloatArray, chosen: FloatA
     """Values ``[H + 1, S]`` of a stochastic policy ``chosen[H, S, A]``."""
     horizon, states, actions = rewards.shape
     values = np.zeros((horizon + 1, states))
-    means = np.zeros(rows.steps[-1])
+    every, means = np.empty(rows.steps[-1], np.int64), np.empty(rows.steps[-1])
+    for row in range(every.size):
+        every[row] = row
     for h in range(horizon - 1, -1, -1):
         t = _step(rows, h)
-        numbers, every = rows.numbers[t], np.arange(rows.steps[t], rows.steps[t + 1])
-        mean_values(rows, every, values[h + 1], means)
+        numbers = rows.numbers[t]
+        mean_values(rows, every[rows.steps[t] : rows.steps[t + 1]], values[h + 1], means)
         for s in range(states):
             for a in range(actions):
                 q = rewards[h, s, a] + means[numbers[s, a]]
@@ -374,7 +400,9 @@ def split(total: int, probabilities: FloatArray, rng: np.random.Generator, parts
     last = probabilities.shape[0] - 1
     while probabilities[last] <= 0:
         last -= 1
-    left, mass = total, probabilities.sum()
+    left, mass = total, 0.0
+    for p in probabilities:
+        mass += p
     for i in range(last):
         p = probabilities[i]
         if left > 0 and p > 0:

@@ -235,8 +235,8 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
         np.array(steps),
         np.array(pointers),
         np.concatenate(columns),
-        np.concatenate(entries),
-        np.zeros((0, states)),
+        one_layout(np.concatenate(entries)),
+        one_layout(np.zeros((0, states))),
     )
     count = len(pointers) - 1
     if pointers[-1] <= count * states / 2 or np.diff(found.steps).max() < FEW_ROWS:
@@ -245,7 +245,7 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
         return found._replace(dense=found.entries.reshape(count, states))
     dense = np.zeros((count, states))
     dense[np.repeat(np.arange(count), np.diff(found.pointers)), found.columns] = found.entries
-    return found._replace(dense=dense)
+    return found._replace(dense=one_layout(dense))
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:

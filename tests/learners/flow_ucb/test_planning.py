@@ -153,7 +153,8 @@ def test_the_next_value_has_a_mean_a_variance_and_the_deviations_that_noise_reac
     p = np.where(p < 0.1, 0.0, p)
     p /= p.sum()
     moved, out = row_of(100.0, noise=400.0), np.zeros(planning.MOMENTS)
-    mean = planning.next_value.py_func(planning.sparse(p[None]), 0, moved, values, out)
+    row = planning.sparse(p[None])
+    mean = planning.next_value.py_func(row.columns, row.entries, moved, values, out)
     assert mean == pytest.approx(p @ values)
     square = (values - p @ values) ** 2
     assert out[planning.NEXT_VARIANCE] == pytest.approx(p @ square)
@@ -163,7 +164,7 @@ def test_the_next_value_has_a_mean_a_variance_and_the_deviations_that_noise_reac
 
 def test_rows_without_their_zeros():
     rows = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    found = planning.sparse.py_func(rows)
+    found = planning.sparse(rows)
     assert found.ends.tolist() == [0, 2, 2, 3]
     assert found.columns.tolist() == [1, 2, 0] and found.entries.tolist() == [0.5, 0.5, 1.0]
 
@@ -188,8 +189,9 @@ def model_of(transitions=False, rewards=False, seed=0):
 
 
 def occupancy(model, actions, initial, known=False):
-    out = np.full((3, 2), 7.0)
-    planning.occupancy_of.py_func(model, actions, initial, known, out)
+    out = np.zeros((3, 2))
+    out[0] = initial
+    planning.occupancy_of.py_func(model, actions, known, out)
     return out
 
 

@@ -58,33 +58,34 @@ class Sparse(NamedTuple):
     entries: FloatArray
 
 
-@kernel
 def sparse(rows: FloatArray) -> Sparse:
     """The entries of ``rows[R, S]`` that are not zero: few, where there are many states."""
     places, columns = np.nonzero(rows)
-    entries = np.empty(columns.size)
-    for k in range(columns.size):
-        entries[k] = rows[places[k], columns[k]]
-    return Sparse(np.searchsorted(places, np.arange(rows.shape[0] + 1)), columns, entries)
+    ends = np.searchsorted(places, np.arange(len(rows) + 1))
+    return Sparse(ends, np.ascontiguousarray(columns), rows[places, columns])
 
 
 @kernel
 def next_value(
-    rows: Sparse, i: int, moved: FloatArray, following: FloatArray, out: FloatArray
+    columns: IntArray,
+    entries: FloatArray,
+    moved: FloatArray,
+    following: FloatArray,
+    out: FloatArray,
 ) -> float:
-    """Mean of the next value after row i; its variance and deviations go to the moments ``out``.
+    """Mean of the next value after a row; its variance and deviations go to the moments ``out``.
 
     The projection onto counts that are not negative takes the noise away where there is nothing to
     count: a counter of x keeps the share x/sqrt(F) of its noise's variance F, at most all of it.
     """
     mean, variance, deviation = 0.0, 0.0, 0.0
-    for k in range(rows.ends[i], rows.ends[i + 1]):
-        mean += rows.entries[k] * following[rows.columns[k]]
+    for k in range(columns.size):
+        mean += entries[k] * following[columns[k]]
     scale = moved[VISITS] / max(np.sqrt(moved[NOISE]), 1e-300)
-    for k in range(rows.ends[i], rows.ends[i + 1]):
-        square = (following[rows.columns[k]] - mean) ** 2
-        variance += rows.entries[k] * square
-        deviation += min(rows.entries[k] * scale, 1.0) * square
+    for k in range(columns.size):
+        square = (following[columns[k]] - mean) ** 2
+        variance += entries[k] * square
+        deviation += min(entries[k] * scale, 1.0) * square
     out[NEXT_VARIANCE], out[DEVIATION] = variance, deviation
     return mean
 
@@ -150,6 +151,7 @@ def bonus_of(
 @kernel
 def optimistic(
     model: ModelEstimate,
+    rows: Sparse,
     width: FloatArray,
     hiding: float,
     explore: bool,
@@ -162,20 +164,24 @@ def optimistic(
     No action is worth more than a reward of one and then the best state of the next step; one that
     is not known is worth that much.
     """
-    rows, moments = sparse(model.probabilities), np.zeros(MOMENTS)
     horizon, states, choices = model.number.shape
-    out.values[horizon] = 0.0
+    moments = np.empty(MOMENTS)
     for h in range(horizon - 1, -1, -1):
         following = out.values[h + 1]
-        top = np.max(following)
+        top = following[0]
+        for s in range(1, states):
+            top = max(top, following[s])
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
                 moved, paid = model.transition_sums[h, s, a], model.reward_sums[h, s, a]
-                moments[:] = 0.0
-                moments[REWARD], mean = mean_reward(paid), 0.0
-                if h < horizon - 1 and model.number[h, s, a] >= 0:
-                    mean = next_value(rows, model.number[h, s, a], moved, following, moments)
+                for m in range(MOMENTS):
+                    moments[m] = 0.0
+                moments[REWARD], mean, i = mean_reward(paid), 0.0, model.number[h, s, a]
+                if h < horizon - 1 and i >= 0:
+                    columns = rows.columns[rows.ends[i] : rows.ends[i + 1]]
+                    entries = rows.entries[rows.ends[i] : rows.ends[i + 1]]
+                    mean = next_value(columns, entries, moved, following, moments)
                     moments[HIDDEN] = hiding * (top - mean)
                 wide = width[h, s, a] if explore else 0.0
                 bonus = bonus_of(moved, paid, moments, wide, horizon - h, centre)
@@ -185,22 +191,19 @@ def optimistic(
                 if value > best + TIE or (value > best - TIE and tie[h, s, a] > luck):
                     best, luck = max(value, best), tie[h, s, a]
                     out.actions[h, s], out.bonus[h, s] = a, min(bonus, 1.0 + top)
-                    out.moments[h, s] = moments
+                    for m in range(MOMENTS):
+                        out.moments[h, s, m] = moments[m]
             out.values[h, s] = best
 
 
 @kernel
-def occupancy_of(
-    model: ModelEstimate, actions: IntArray, initial: FloatArray, known: bool, out: FloatArray
-) -> None:
+def occupancy_of(model: ModelEstimate, actions: IntArray, known: bool, out: FloatArray) -> None:
     """``out[h, s]``: how likely the model is at s in step h under a deterministic policy.
 
-    A row that nobody has visited leads anywhere; with ``known``, nobody comes out of a row that is
-    not known.
+    The first step is given, the others are zero. A row that nobody has visited leads anywhere; with
+    ``known``, nobody comes out of a row that is not known.
     """
     horizon, states = actions.shape
-    out[:] = 0.0
-    out[0] = initial
     for h in range(horizon - 1):
         for s in range(states):
             if out[h, s] == 0.0:
@@ -266,7 +269,10 @@ def expected_batch(
         for s in range(states):
             if candidate.occupancy[h, s] > 0.0:
                 expected_row(h, terms.users * candidate.occupancy[h, s], terms, own[h, s])
-                over_steps[s, candidate.actions[h, s]] += own[h, s]
+                total = over_steps[s, candidate.actions[h, s]]
+                for part in range(2):
+                    for c in range(COLUMNS):
+                        total[part, c] += own[h, s, part, c]
     return own, over_steps
 
 
@@ -285,18 +291,18 @@ def unknown_after(
     """
     horizon, states, choices = model.number.shape
     own, over_steps = expected_batch(terms, candidate, choices)
-    total = 0.0
+    moved, paid, total = np.empty(COLUMNS), np.empty(COLUMNS), 0.0
     for h in range(horizon):
         for s in range(states):
             if candidate.occupancy[h, s] <= 0.0:
                 continue
             a, remaining = candidate.actions[h, s], horizon - h
             moments = candidate.moments[h, s]
-            pooled = model.pooled_transitions[h, s, a], model.pooled_rewards[h, s, a]
-            moved = model.transition_sums[h, s, a] + (
-                over_steps[s, a, 0] if pooled[0] else own[h, s, 0]
-            )
-            paid = model.reward_sums[h, s, a] + (over_steps[s, a, 1] if pooled[1] else own[h, s, 1])
+            added = over_steps[s, a] if model.pooled_transitions[h, s, a] else own[h, s]
+            paying = over_steps[s, a] if model.pooled_rewards[h, s, a] else own[h, s]
+            for c in range(COLUMNS):
+                moved[c] = model.transition_sums[h, s, a, c] + added[0, c]
+                paid[c] = model.reward_sums[h, s, a, c] + paying[1, c]
             bonus = bonus_of(moved, paid, moments, width[h, s, a], remaining, centre)
             unchecked = model.number[h, s, a] >= 0 and model.reward_sums[h, s, a, VISITS] == 0.0
             if unchecked and reward_variance(paid, moments[REWARD], centre) > SEEN**2:
@@ -324,37 +330,44 @@ def expecting(
 
 
 @kernel
-def largest_chances(model: ModelEstimate, initial: FloatArray, out: FloatArray) -> None:
+def largest_chances(model: ModelEstimate, out: FloatArray) -> None:
     """``out[h, s]``: the largest chance, over all policies, of being at s in step h.
 
-    By chances above two standard deviations: where noise leads, nobody comes.
+    That of the first step is given. By chances above two standard deviations: where noise leads,
+    nobody comes.
     """
     horizon, states, choices = model.number.shape
     certain = np.zeros((horizon, states, choices, states))
-    for h, s, a in np.ndindex(horizon, states, choices):
-        i, moved = model.number[h, s, a], model.transition_sums[h, s, a]
-        if i < 0 or moved[VISITS] <= np.sqrt(moved[VISIT_VARIANCE]):
-            continue
-        for j in range(states):
-            chance = model.probabilities[i, j]
-            square = moved[NOISE] + moved[SAMPLING] * chance * (1.0 - chance)
-            if chance * moved[VISITS] > 2.0 * np.sqrt(square):
-                certain[h, s, a, j] = chance
-    out[0] = initial
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(choices):
+                i, moved = model.number[h, s, a], model.transition_sums[h, s, a]
+                if i < 0 or moved[VISITS] <= np.sqrt(moved[VISIT_VARIANCE]):
+                    continue
+                for j in range(states):
+                    chance = model.probabilities[i, j]
+                    square = moved[NOISE] + moved[SAMPLING] * chance * (1.0 - chance)
+                    if chance * moved[VISITS] > 2.0 * np.sqrt(square):
+                        certain[h, s, a, j] = chance
+    chance_to, before = np.empty(states), np.empty(states)
     for h in range(1, horizon):
         for target in range(states):
-            chance_to = np.zeros(states)
+            chance_to[:] = 0.0
             chance_to[target] = 1.0
             for k in range(h - 1, -1, -1):
-                before = np.zeros(states)
                 for s in range(states):
+                    most = 0.0
                     for a in range(choices):
                         mean = 0.0
                         for j in range(states):
                             mean += certain[k, s, a, j] * chance_to[j]
-                        before[s] = max(before[s], mean)
-                chance_to = before
-            out[h, target] = np.sum(initial * chance_to)
+                        most = max(most, mean)
+                    before[s] = most
+                chance_to, before = before, chance_to
+            total = 0.0
+            for s in range(states):
+                total += out[0, s] * chance_to[s]
+            out[h, target] = total
 
 
 UNCHECKED, OWN_REWARD, OWN_ROW = 1, 2, 3
@@ -376,8 +389,9 @@ def examine(
     pooled one by its standard deviation, and `OWN_ROW` if its own next value is, by two.
     """
     horizon, states, choices = out.shape
-    row, moments = np.empty(states), np.zeros(MOMENTS)
-    for h, s, a in np.ndindex(horizon, states, choices):
+    row, columns, moments = np.empty(states), np.empty(states, np.int64), np.empty(MOMENTS)
+    for place in range(out.size):
+        h, s, a = place // choices // states, place // choices % states, place % choices
         if not due[h, s] or not (
             model.pooled_rewards[h, s, a] or (model.pooled_transitions[h, s, a] and h < horizon - 1)
         ):
@@ -394,11 +408,16 @@ def examine(
         if i < 0 or h == horizon - 1:
             continue
         row_model(sums.transitions[i], moved[VISITS], row)
-        mean = next_value(sparse(row.reshape(1, states)), 0, moved, values[h + 1], moments)
+        elsewhere, entries = 0.0, 0
+        for j in range(states):
+            elsewhere += model.probabilities[pooled, j] * values[h + 1, j]
+            if row[j] != 0.0:
+                row[entries], columns[entries] = row[j], j
+                entries += 1
+        mean = next_value(columns[:entries], row[:entries], moved, values[h + 1], moments)
         variance = transition_variance(
             moved, moments[NEXT_VARIANCE], moments[DEVIATION], float(horizon - h)
         )
-        elsewhere = np.sum(model.probabilities[pooled] * values[h + 1])
         if mean - elsewhere > 2.0 * np.sqrt(variance) + TIE:
             out[h, s, a] = OWN_ROW
 
@@ -451,14 +470,17 @@ class Planner:
             np.zeros((horizon, states)),
         )
         wide = np.zeros(self.shape.visits) if width is None else width
-        optimistic(model, wide, hiding, width is not None, self.centre, tie, candidate)
-        occupancy_of(model, candidate.actions, self.initial, False, candidate.occupancy)
+        rows, explore = sparse(model.probabilities), width is not None
+        optimistic(model, rows, wide, hiding, explore, self.centre, tie, candidate)
+        candidate.occupancy[0] = self.initial
+        occupancy_of(model, candidate.actions, False, candidate.occupancy)
         return candidate
 
     def reachable(self, model: ModelEstimate, candidate: CandidatePolicy) -> CandidatePolicy:
         """With its occupancy as far as it leads through rows that are known."""
         occupancy = np.zeros_like(candidate.occupancy)
-        occupancy_of(model, candidate.actions, self.initial, True, occupancy)
+        occupancy[0] = self.initial
+        occupancy_of(model, candidate.actions, True, occupancy)
         return candidate._replace(occupancy=occupancy)
 
     def value(self, candidate: CandidatePolicy) -> float:
@@ -470,5 +492,6 @@ class Planner:
         if self.shape.states**3 * self.shape.actions * self.shape.horizon**2 > 1e8:
             return otherwise
         out = np.zeros((self.shape.horizon, self.shape.states))
-        largest_chances(model, self.initial, out)
+        out[0] = self.initial
+        largest_chances(model, out)
         return out
