@@ -24,7 +24,10 @@ def test_a_continual_learner_pays_per_user_and_a_batch_learner_per_batch():
 
 @pytest.fixture
 def rehearsals(monkeypatch):
-    """Runs that take a microsecond per user and ten bytes; returns what was rehearsed."""
+    """Runs that take a microsecond per user and ten bytes; returns what was rehearsed.
+
+    The clock of everything else stands still.
+    """
     seen = []
 
     def run(cell, users):
@@ -32,13 +35,13 @@ def rehearsals(monkeypatch):
         return 1e-6 * users
 
     def executed(cell, users):
-        run(cell, users)
-        return Outcome(None, 0.0)
+        return Outcome(None, run(cell, users))
 
     monkeypatch.setattr(module, "_run", run)
     monkeypatch.setattr(module, "_executed", executed)
     monkeypatch.setattr(module, "_peak", lambda cell, users: 1000 + 10 * users)
     monkeypatch.setattr(module, "_resident", lambda: 2e8)
+    monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
     return seen
 
 
@@ -63,6 +66,24 @@ def test_every_kind_is_rehearsed_once_at_its_largest(rehearsals):
     assert expected.seconds == pytest.approx(8 * 250e-6)
 
 
+@pytest.mark.parametrize("learner", ["psrl", "flow-ucb"])
+@pytest.mark.parametrize("runs", [1, 3, 30])
+def test_rehearsals_take_at_most_half_of_what_the_runs_take(rehearsals, learner, runs):
+    for episodes in (300, 3_000, 300_000):
+        rehearsals.clear()
+        forecast(tasks_of(experiment(learner, runs=runs, episodes=[episodes])))
+        users = [users for _, users in rehearsals]
+        assert sum(users[1:]) <= runs * episodes / 2  # the first calibrates, as a run would
+
+
+def test_the_time_of_compiling_and_rehearsing_is_part_of_the_estimate(rehearsals, monkeypatch):
+    clock = iter([0.0, 11.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    expected = forecast(tasks_of(experiment("psrl", runs=4, episodes=[10_000_000])))
+    assert expected.rehearsal == 11.0
+    assert expected.seconds == pytest.approx(11.0 + 40.0)
+
+
 def test_patience_ends(rehearsals, monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE", -1.0)
     tasks = tasks_of(experiment("psrl", "ucbvi", episodes=[100]))
@@ -81,7 +102,7 @@ def test_a_rehearsal_is_a_real_run():
 def test_a_rehearsal_that_fails_is_left_to_the_run(monkeypatch):
     monkeypatch.setattr(module, "execute", lambda task: Outcome(task, 0.0, error="no"))
     expected = forecast(tasks_of(experiment("psrl", runs=2)))
-    assert expected.seconds == 0.0
+    assert expected.seconds == expected.rehearsal
     assert expected.problems == ("no",)
 
 

@@ -3,8 +3,10 @@
 import math
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from discreet.lab.tasks import Cell, Outcome, Task, execute
 from discreet.learners.registry import get_learner
@@ -14,7 +16,7 @@ _BATCHES_PER_DECADE = 5.0  # for each batch of the first rehearsal: flow-ucb on 
 _LONG_ENOUGH = {"continual": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
 _MEASURED = (10_000, 20_000)  # users: noise is drawn in blocks of at most 8,192 episodes
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
-_PATIENCE = 4.0  # seconds for all rehearsals
+_PATIENCE = 4.0  # seconds for all rehearsals, without compilation
 _START = 1.5  # seconds in which a worker process starts and loads
 
 
@@ -25,6 +27,8 @@ class Forecast:
     runs: int
     seconds: float
     bytes: float
+    rehearsal: float = 0.0
+    """Of the seconds, those of compiling and rehearsing, which are over."""
     problems: tuple[str, ...] = ()
     """Of rehearsals that failed, a sentence each."""
 
@@ -48,29 +52,29 @@ class Forecast:
 def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
     """What these tasks will take on ``jobs`` processes of this machine.
 
-    Every kind of task is rehearsed, until the patience for rehearsals is over.
+    Every kind of task is rehearsed, until the patience for rehearsals is over. What they compile
+    the runs find compiled.
     """
     if not tasks:
         return Forecast(0, 0.0, 0.0)
-    deadline = time.monotonic() + _PATIENCE
+    began, processes = time.monotonic(), min(jobs, len(tasks))
     ordered = sorted((task.cell for task in tasks), key=lambda cell: cell.episodes)
-    largest = {_kind(cell): cell for cell in ordered}
-    costs: dict[str, Callable[[int], float]] = {}
+    runs, largest = Counter(map(_kind, ordered)), {_kind(cell): cell for cell in ordered}
+    rehearsed: dict[str, _Rehearsed] = {}
     problems: list[str] = []
-    growth = 0.0
     for kind, cell in largest.items():
-        if not costs or time.monotonic() < deadline:
-            costs[kind], slope = _rehearsed(cell, problems)
-            growth = max(growth, slope * cell.episodes)
-    known = list(costs.values())
-    total = sum(costs.get(_kind(cell), known[-1])(cell.episodes) for cell in ordered)
-    processes = min(jobs, len(tasks))
-    waiting = 0.0 if processes == 1 else _START
-    each = _resident() + growth
+        if not rehearsed or sum(one.seconds for one in rehearsed.values()) < _PATIENCE:
+            rehearsed[kind] = _rehearse(cell, runs[kind] / processes, problems)
+    rehearsal = time.monotonic() - began
+    last = rehearsed[next(reversed(rehearsed))]
+    total = sum(rehearsed.get(_kind(cell), last).cost(cell.episodes) for cell in ordered)
+    growth = max(one.slope * largest[kind].episodes for kind, one in rehearsed.items())
+    each, waiting = _resident() + growth, 0.0 if processes == 1 else _START
     return Forecast(
         runs=len(tasks),
-        seconds=total / processes + waiting,
+        seconds=rehearsal + total / processes + waiting,
         bytes=(each if processes == 1 else (processes + 1) * each) + _PICTURES,
+        rehearsal=rehearsal,
         problems=tuple(dict.fromkeys(problems)),
     )
 
@@ -81,26 +85,39 @@ def _kind(cell: Cell) -> str:
     return repr((cell.environment, cell.learner, trust))
 
 
-def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
-    """Seconds of a run as a function of its users, and bytes that each user adds."""
+class _Rehearsed(NamedTuple):
+    """What rehearsals of one kind said."""
+
+    cost: Callable[[int], float]  # seconds of a run by its users
+    slope: float  # bytes that each user adds
+    seconds: float  # that they took, without compilation
+
+
+def _rehearse(cell: Cell, runs: float, problems: list[str]) -> _Rehearsed:
+    """Rehearse with more and more users while it takes at most half the time of the ``runs``."""
     spec = get_learner(cell.learner.name)
     schedule = "batch" if spec.schedule_under(cell.trust.name) == "batch" else "continual"
     batch, enough = schedule == "batch", _LONG_ENOUGH[schedule]
-    times: list[tuple[int, float]] = []
     users = min(_FIRST[schedule], cell.episodes)
-    rehearsal = _executed(cell, users)  # compiles and calibrates
-    if rehearsal.error is not None:
-        problems.append(rehearsal.error)
+    first = _executed(cell, users)  # compiles and calibrates, so it counts only if it is alone
+    if first.error is not None:
+        problems.append(first.error)
+    times, spent, warm = [(users, first.seconds)], first.seconds, False
     while True:
-        times.append((users, _run(cell, users)))
+        cost = extrapolated(times, schedule)
+        half = runs * cost(cell.episodes) / 2
         told = len(times) > 1 and times[-1][1] > enough  # two points tell a slope
-        if users == cell.episodes or told or times[-1][1] > _PATIENCE or len(times) > 8:
+        ahead = min(users * (100 if batch else 4), cell.episodes) if warm else users
+        over = told or times[-1][1] > _PATIENCE or len(times) > 8 or spent + cost(ahead) > half
+        if over or (warm and ahead == users):
             break
-        users = min(users * (100 if batch else 4), cell.episodes)
-    cost, (few, more) = extrapolated(times, schedule), _MEASURED
-    if batch or cell.episodes <= more or cost(few + more) >= _PATIENCE:
-        return cost, 0.0
-    return cost, max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
+        times = [*times, (ahead, _run(cell, ahead))] if warm else [(ahead, _run(cell, ahead))]
+        users, spent, warm = ahead, spent + times[-1][1], True
+    few, more = _MEASURED
+    if batch or cell.episodes <= more or spent + cost(few + more) >= min(_PATIENCE, half):
+        return _Rehearsed(cost, 0.0, spent)
+    slope = max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
+    return _Rehearsed(cost, slope, spent + cost(few + more))
 
 
 def _run(cell: Cell, users: int) -> float:
