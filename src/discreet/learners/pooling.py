@@ -283,7 +283,7 @@ def transition_scores(
     layers, states, actions = number.shape
     counts, sums, alone = np.empty((states, layers)), np.empty((COLUMNS, layers)), np.empty(layers)
     for s, a in np.ndindex(states, actions):
-        steps = np.int64(0)  # a literal would have callees compiled for it, too
+        steps = min(layers, 0)  # zero; callees would be compiled for the literal, too
         for h in range(layers):
             row = moved[h, s, a]
             if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[VISIT_VARIANCE]):
@@ -299,7 +299,7 @@ def reward_scores(gains: FloatArray, reward_share: float, out: FloatArray) -> No
     layers, states, actions = gains.shape[:3]
     counts, sums, alone = np.empty((1, layers)), np.empty((COLUMNS, layers)), np.empty(layers)
     for s, a in np.ndindex(states, actions):
-        steps = np.int64(0)  # a literal would have callees compiled for it, too
+        steps = min(layers, 0)  # zero; callees would be compiled for the literal, too
         for h in range(layers):
             row = gains[h, s, a]
             if row[VISITS] > np.sqrt(row[VISIT_VARIANCE]):
