@@ -426,7 +426,7 @@ def test_facts_and_every_entry(rehearsed, run, discreet):
     assert [entry["kind"] for entry in shown["ledger"]] == ["start", "batch"]
     assert shown["ledger"] == study.ledger
     assert (shown["users"], shown["batches"], shown["finished"]) == (6, 1, False)
-    assert shown["value"]["estimate"] == study.value.value
+    assert shown["value"]["value"] == study.value.value
     code, out, _ = discreet("study", "show", "study.db")
     assert code == 0
     assert out.count(REHEARSED) == 2  # in both tables
@@ -468,7 +468,7 @@ def test_the_policy_is_the_studys(rehearsed, run, discreet):
 def test_where_it_was_written(rehearsed, discreet):
     code, out, _ = discreet("study", "policy", "study.db", "--output", "policy.csv")
     assert code == 0
-    assert out.startswith("policy.csv: worth")
+    assert out.startswith("policy.csv: worth") and "; today " in out
     assert REHEARSED in out
     code, _, err = discreet("study", "policy", "study.db", "--output", "policy.txt")
     assert code == 2
@@ -591,6 +591,17 @@ def test_one_sentence_exit_code_two_and_nothing_changed(folder, monkeypatch, dis
     assert CASES[case][2] in said[0]
     assert len(re.findall(r"[a-z)'][.?] [A-Z]", said[0])) <= 2
     assert everything_in(folder) == before
+
+
+def test_a_value_that_may_be_anything_is_not_known_yet(rehearsed, discreet):
+    for command in ("show", "policy", "close"):
+        code, out, _ = discreet("study", command, "study.db")
+        assert code == 0
+        assert out.count("not known yet") == 2, command  # the study's, and today's
+    found = json.loads(discreet("study", "show", "study.db", "--json")[1])
+    low, high = found["reward_range"]
+    steps = len(read_design("design.toml").vocabulary.steps)
+    assert found["today"]["low"] == low * steps and found["today"]["high"] == high * steps
 
 
 class TestFirstDesign:

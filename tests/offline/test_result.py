@@ -41,9 +41,10 @@ def fitted(actions=((1, -1), (-1, -1)), guarantee=GUARANTEE, pooled=None, gain=0
 def test_the_whole_page():
     assert str(fitted(vocabulary=NAMES)).splitlines() == [
         "Fit on the logged episodes of 100 people",
-        "  today           1 +- 0.13 per episode, of at most 2: rewards count from 0 to 1 a step "
+        "  today           1.00 +- 0.13 per episode of 2 steps with rewards from 0 to 1 each "
         "(estimate and standard error)",
-        "  this policy     1.25 or more (today less 2 standard errors, plus a cautious 0.5)",
+        "  this policy     better than today by 0.5 or more; it earns 1.25 or more (today less 2 "
+        "standard errors, plus that)",
         "  changes         1 of 4 (step, state): 30% of all steps; elsewhere it DEFERs to today's "
         "behaviour",
         "  could not see   3 of 8 declared actions, and anything at all in 1 of 4 (step, state), "
@@ -59,6 +60,22 @@ def test_the_whole_page():
     ]
 
 
+def test_values_are_printed_in_the_units_of_the_table():
+    found = fitted().in_units(300, 800)
+    text = str(found)
+    assert "1,100 +- 63 per episode of 2 steps with rewards from 300 to 800 each" in text
+    assert "better than today by 250 or more; it earns 1225 or more" in text
+    plain = found.to_dict()
+    assert (plain["behaviour_value"], plain["gain"]) == (1.0, 0.5)
+    assert plain["in_units"] == {
+        "reward_range": [300.0, 800.0],
+        "behaviour_value": 1100.0,
+        "behaviour_error": 62.5,
+        "lower_value": 1225.0,
+        "gain": 250.0,
+    }
+
+
 def test_a_rehearsal_says_so_and_a_real_fit_does_not():
     assert "SIMULATED, protects nobody" in str(fitted())
     assert "SIMULATED" not in str(fitted(guarantee=GUARANTEE.stamped(secure=True)))
@@ -72,7 +89,7 @@ def test_without_names_there_are_numbers():
 def test_where_nothing_was_found_it_says_so():
     text = str(fitted(actions=((-1, -1), (-1, -1)), gain=0.0))
     assert text.endswith("these data cannot tell a better policy from today's.")
-    assert "nothing better was found" in text
+    assert "nothing better than today was found" in text
 
 
 def test_a_declaration_of_stationarity_is_reported():

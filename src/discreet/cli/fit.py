@@ -191,5 +191,6 @@ def _released(
     episodes, options["users"] = form.read(table, names)
     progress(f"{len(set(options['users'])):,} people of {table}")
     if policy is not None:
-        return evaluate_policy(episodes, policy, trust, **options)
-    return fit(episodes, trust, stationary=design.stationary, width=width, **options)
+        return evaluate_policy(episodes, policy, trust, **options).in_units(*form.reward_range)
+    found = fit(episodes, trust, stationary=design.stationary, width=width, **options)
+    return found.in_units(*form.reward_range)

@@ -352,7 +352,7 @@ def tell(
         ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
         ("guaranteed to each", str(study.guarantee)),
         *((f"note: {name}", text) for name, text in note.items()),
-        ("value of the policy so far", _worth(study)),
+        *_worth(study),
         ("head", study.head),
     ]
     plain = {**_facts(study), "counted": len(people), "note": note}
@@ -402,7 +402,7 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
         *_guarantee_rows(study),
         ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
         ("state", state),
-        ("value of the policy so far", _worth(study)),
+        *_worth(study),
         *(("note", note) for note in study.notes),
         *_key_rows(study),
         ("head", study.head),
@@ -440,19 +440,22 @@ def policy(
                 "study": str(file),
                 **_guaranteed(study),
                 "value": found.value._asdict(),
+                "today": found.today._asdict(),
+                "reward_range": list(study.reward_range),
                 "notes": list(study.notes),
                 "policy": rows,
                 "output": None if output is None else str(output),
                 "head": study.head,
             }
         )
-    elif output is None:
-        _policy_table(f"Policy of {file}, worth {found.value}", study, rows)
+        return
+    worth = f"worth {study.said(found.value)}; today {study.said(found.today)}"
+    if output is None:
+        _policy_table(f"Policy of {file}, {worth}", study, rows)
     else:
-        say(f"{output}: worth {found.value}. {study.guarantee}")
-    if not json:
-        for note in study.notes:
-            warn(note)
+        say(f"{output}: {worth}. {study.guarantee}")
+    for note in study.notes:
+        warn(note)
 
 
 @app.command()
@@ -569,7 +572,7 @@ def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
     rows = [
         ("users", f"{study.users:,} in {counted(study.batches, 'batch')}"),
         ("guaranteed to each", str(study.guarantee)),
-        ("value of the policy", _worth(study)),
+        *_worth(study),
         *(("note", note) for note in study.notes),
         ("head", study.head),
     ]
@@ -599,7 +602,7 @@ def _guaranteed(study: "Study") -> dict[str, Any]:
 
 def _facts(study: "Study") -> dict[str, Any]:
     """Where a study stands, in plain values."""
-    value = study.value
+    found = study.answer
     return {
         "study": str(study.path),
         **_guaranteed(study),
@@ -612,7 +615,9 @@ def _facts(study: "Study") -> dict[str, Any]:
         "batches": study.batches,
         "finished": study.finished,
         "next_batch": None if study.finished else study.batch_size,
-        "value": {"estimate": value.value, "low": value.low, "high": value.high},
+        "value": found.value._asdict(),
+        "today": found.today._asdict(),
+        "reward_range": list(study.reward_range),
         "notes": list(study.notes),
         "key": _key(study),
         "head": study.head,
@@ -640,10 +645,15 @@ def _key_rows(study: "Study") -> list[tuple[str, str]]:
     return [("key", f"{key['file']}: {kept if key['present'] else missing}")]
 
 
-def _worth(study: "Study") -> str:
-    """What the policy earns, with its unit."""
-    steps, (low, high) = study.mechanism.shape.horizon, study.reward_range
-    return f"{study.value}, for a user of {steps} steps with rewards from {low:g} to {high:g} each"
+def _worth(study: "Study") -> list[tuple[str, str]]:
+    """What the policy earns and what is earned today, in the units of the tables."""
+    found, steps = study.answer, study.mechanism.shape.horizon
+    low, high = study.reward_range
+    unit = f"for a user of {steps} steps with rewards from {low:g} to {high:g} each"
+    return [
+        ("value of the policy so far", f"{study.said(found.value)}, {unit}"),
+        ("value of what is done today", study.said(found.today)),
+    ]
 
 
 def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:

@@ -16,6 +16,7 @@ does not explain, N less some sqrt D. Whoever estimates says which deviations th
 formulas, and differ in their weights. `discreet.learners.pooling` pools steps where that holds.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,14 +177,27 @@ class ModelEstimate(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A value and an interval of about 95%: an approximation, said by who makes it."""
+    """A value and an interval of about 95%: an approximation, said by who makes it.
+
+    >>> print(Estimate(2041.27, 2030.1, 2052.4).in_units(0, 1, 4))
+    2,041.3 (95% interval 2,030.1 to 2,052.4)
+    >>> print(Estimate(0.5, 0.4, 0.6).in_units(0, 100, 4))
+    50.0 (95% interval 40.0 to 60.0)
+    """
 
     value: float
     low: float
     high: float
 
+    def in_units(self, low: float, high: float, steps: int) -> "Estimate":
+        """Of so many steps with rewards from ``low`` to ``high`` instead of 0 to 1."""
+        return Estimate(*(low * steps + (high - low) * number for number in self))
+
     def __str__(self) -> str:
-        return f"{self.value:.3f} (95% interval {self.low:.3f} to {self.high:.3f})"
+        wide = self.high - self.low
+        digits = max(0, 2 - math.floor(math.log10(wide))) if wide > 0 else 3
+        value, low, high = (f"{number:,.{digits}f}" for number in self)
+        return f"{value} (95% interval {low} to {high})"
 
 
 def weight_of(expected: FloatArray, variance: float, ease: float) -> FloatArray:

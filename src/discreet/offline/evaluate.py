@@ -95,6 +95,7 @@ class Evaluation:
         horizon: H, the most that can be earned.
         users: whose episodes they are (public).
         guarantee: of these people.
+        reward_range: of a step, in the units of the table, in which values are printed.
         account: what the ledger says of them; None if it was not charged.
     """
 
@@ -104,7 +105,15 @@ class Evaluation:
     horizon: int
     users: int
     guarantee: Guarantee
+    reward_range: tuple[float, float] = (0.0, 1.0)
     account: Account | None = None
+
+    def in_units(self, low: float, high: float) -> "Evaluation":
+        """The same, printed for rewards from ``low`` to ``high`` a step."""
+        return replace(self, reward_range=(float(low), float(high)))
+
+    def _own(self, value: Estimate) -> Estimate:
+        return value.in_units(*self.reward_range, self.horizon)
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
@@ -114,14 +123,21 @@ class Evaluation:
             "users": self.users,
             "value": dict(self.value._asdict()),
             "today": dict(self.today._asdict()),
+            "in_units": {
+                "reward_range": list(self.reward_range),
+                "value": dict(self._own(self.value)._asdict()),
+                "today": dict(self._own(self.today)._asdict()),
+            },
             "unseen_steps": self.unseen,
             "ledger": None if self.account is None else self.account.to_dict(),
         }
 
     def __str__(self) -> str:
+        low, high = self.reward_range
+        unit = f"per episode of {self.horizon} steps with rewards from {low:g} to {high:g} each"
         facts = [
-            ("this policy", f"{self.value} per episode, of at most {self.horizon}"),
-            ("today", str(self.today)),
+            ("this policy", f"{self._own(self.value)} {unit}"),
+            ("today", str(self._own(self.today))),
             ("could not see", f"{self.unseen:.0%} of the policy's steps"),
             ("guarantee", str(said(self.guarantee))),
             *([] if self.account is None else [("ledger", str(self.account))]),

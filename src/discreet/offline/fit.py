@@ -179,6 +179,8 @@ class Fit:
         users: how many they are (public).
         declared: ``bool[H, S, A]``, the actions that were declared.
         width: standard deviations of pessimism.
+        reward_range: of a step, in the units of the table; all values here are from 0 to 1 a step,
+            what is printed is in these units.
         vocabulary: the names of states, actions and steps, if given.
         account: what the ledger says of these people; None if it was not charged.
     """
@@ -193,6 +195,7 @@ class Fit:
     users: int
     declared: BoolArray
     width: float
+    reward_range: tuple[float, float] = (0.0, 1.0)
     vocabulary: Vocabulary | None = None
     account: Account | None = None
 
@@ -229,12 +232,29 @@ class Fit:
             "behaviour_error": self.behaviour_error,
             "lower_value": self.lower_value,
             "gain": self.gain,
+            "in_units": self._in_units(),
             "width": self.width,
             "changed_steps": cover.share(acts),
             "seen_steps": cover.seen,
             "undeclared_steps": cover.other,
             "pooled": cover.pooled,
             "ledger": None if self.account is None else self.account.to_dict(),
+        }
+
+    def in_units(self, low: float, high: float) -> "Fit":
+        """The same, printed for rewards from ``low`` to ``high`` a step."""
+        return replace(self, reward_range=(float(low), float(high)))
+
+    def _in_units(self) -> dict[str, Plain]:
+        """The values in the units of the table."""
+        low, high = self.reward_range
+        least, scale = low * len(self.policy.actions), high - low
+        return {
+            "reward_range": [low, high],
+            "behaviour_value": least + scale * self.behaviour_value,
+            "behaviour_error": scale * self.behaviour_error,
+            "lower_value": least + scale * self.lower_value,
+            "gain": scale * self.gain,
         }
 
     def save_policy(self, path: str | Path) -> None:
@@ -251,11 +271,11 @@ class Fit:
         cells, rows = acts.size, int(self.declared.sum())
         unseen = rows - int((cover.actions & self.declared).sum())
         dark = int((~cover.behaviour).sum())
-        error = f"{self.behaviour_value:.4g} +- {rounded_up(self.behaviour_error, 2)} per episode"
-        unit = f"of at most {len(self.policy.actions)}: rewards count from 0 to 1 a step"
+        (low, high), steps = self.reward_range, len(self.policy.actions)
+        unit = f"per episode of {steps} steps with rewards from {low:g} to {high:g} each"
         return [
-            ("today", f"{error}, {unit} (estimate and standard error)"),
-            ("this policy", f"{rounded_down(self.lower_value)} or more ({self._claim()})"),
+            ("today", f"{self._today()} {unit} (estimate and standard error)"),
+            ("this policy", self._claim()),
             ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
              "all steps; elsewhere it DEFERs to today's behaviour"),
             ("could not see", f"{unseen} of {rows} declared actions, and anything at all in {dark} "
@@ -267,13 +287,23 @@ class Fit:
             *([] if self.account is None else [("ledger", str(self.account))]),
         ]  # fmt: skip
 
+    def _today(self) -> str:
+        """The value of behaviour and its error, to the error's second digit."""
+        low, high = self.reward_range
+        error = (high - low) * self.behaviour_error
+        value = low * len(self.policy.actions) + (high - low) * self.behaviour_value
+        digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
+        return f"{value:,.{digits}f} +- {_written_out(rounded_up(error, 2))}"
+
     def _claim(self) -> str:
+        low, high = self.reward_range
+        lower = low * len(self.policy.actions) + (high - low) * self.lower_value
         width = rounded_up(self.width, 6)
+        worth = f"{_written_out(rounded_down(lower))} or more (today less {width} standard errors"
         if self.gain > 0:
-            return (
-                f"today less {width} standard errors, plus a cautious {rounded_down(self.gain, 2)}"
-            )
-        return f"today less {width} standard errors: nothing better was found"
+            better = _written_out(rounded_down((high - low) * self.gain, 2))
+            return f"better than today by {better} or more; it earns {worth}, plus that)"
+        return f"nothing better than today was found; it earns {worth})"
 
     def _table(self) -> list[str]:
         names, horizon = self.names, len(self.policy.actions)
@@ -295,6 +325,15 @@ class Fit:
         more = acting.size - shown.size
         end = [f"... and {more} more states; see policy.actions."] if more else []
         return ["What to do at each step (. = DEFER; states left out always DEFER):", *lines, *end]
+
+
+def _written_out(number: str) -> str:
+    """A rounded number as people write it, without an exponent where it is large.
+
+    >>> _written_out("2.5e+02"), _written_out("0.13"), _written_out("1e-06")
+    ('250', '0.13', '1e-06')
+    """
+    return f"{float(number):,.0f}" if "e+" in number or abs(float(number)) >= 1e4 else number
 
 
 def _pooled(share: float) -> str:

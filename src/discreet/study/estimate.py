@@ -66,12 +66,12 @@ class Answer(NamedTuple):
 
     def in_units(self, low: float, high: float) -> "Answer":
         """The same with rewards from ``low`` to ``high`` instead of 0 to 1."""
-        scale, least = high - low, low * len(self.defer)
+        scale, steps = high - low, len(self.defer)
         return self._replace(
             difference=self.difference * scale,
             standard_error=self.standard_error * scale,
-            value=Estimate(*(least + scale * number for number in self.value)),
-            today=Estimate(*(least + scale * number for number in self.today)),
+            value=self.value.in_units(low, high, steps),
+            today=self.today.in_units(low, high, steps),
         )
 
 

@@ -341,6 +341,12 @@ class Study:
         answer = estimate.answer(driver.greedy())
         return answer.in_units(*self.reward_range)
 
+    def said(self, value: Estimate) -> str:
+        """A value of `answer` in words; one that may be anything is not known yet."""
+        low, high = self.reward_range
+        whole = (high - low) * len(self.names.steps)
+        return "not known yet" if value.high - value.low > 0.99 * whole else str(value)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What its reader should know, in sentences: a declaration that the counts contradict."""
@@ -413,7 +419,7 @@ class Study:
         return (
             f"{self._config['learner']}, {self.guarantee}\n"
             f"{self.users} of {self.episodes} users in {self.batches} batches, "
-            f"{about}\nvalue of the policy so far: {self.value}\n"
+            f"{about}\nvalue of the policy so far: {self.said(self.value)}\n"
             + "".join(f"{note}\n" for note in self.notes)
             + f"head {self.head}"
         )

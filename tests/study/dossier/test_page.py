@@ -198,7 +198,7 @@ def test_the_policy_is_the_studys(material, page):
             action = names.actions[answer.policy.actions[h, s]]
             said_so = f"({action})" if answer.defer[h, s] else f"{action} +"
             assert text.startswith(said_so)
-    assert str(study.value) in said
+    assert f"Worth {study.said(study.value)} per episode" in said
 
 
 def test_the_picture_shows_every_square_and_where_the_study_defers(material, page):
