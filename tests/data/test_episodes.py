@@ -682,3 +682,26 @@ def test_several_episodes_of_a_user_are_told_apart_by_a_column():
     with pytest.raises(InvalidInputError, match="the name or number of an episode in every row"):
         read([(*row[:-1], " ") for row in rows], header, **named)
     assert read([(*row, 7.5) for row in VISITS], (*HEADER, "episode"))[1] == ["ann", "bob"]
+
+
+def test_what_cannot_be_done_is_refused_and_padding_does_what_can():
+    names = Vocabulary(
+        states=["ill", "well", "lost"],
+        actions=["wait", "treat"],
+        steps=[1, 2],
+        allowed=[
+            {"states": "well", "actions": "wait"},
+            {"states": "lost", "actions": "treat"},
+        ],
+    )
+    table = "user,step,state,action,reward\nann,1,ill,treat,0\nann,2,well,{},1\nbob,1,ill,wait,0\n"
+    lost = Padding("lost")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "visits.csv"
+        file.write_text(table.format("wait"))
+        logged, _ = read_csv(file, names, padding=lost)
+        assert logged.actions.tolist() == [[1, 0], [0, 1]]
+        file.write_text(table.format("treat"))
+        said = r"allowed actions \('wait'\), got 'treat'.*user 'ann', step '2', line 3"
+        with pytest.raises(InvalidInputError, match=said):
+            read_csv(file, names, padding=lost)

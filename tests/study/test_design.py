@@ -110,3 +110,35 @@ def test_whoever_comes_late_begins_in_a_declared_start_state(tmp_path):
     arguments = design_of({**PLAIN, **late, "start_states": ["ill"]}).arguments()
     with pytest.raises(InvalidInputError, match="add it to start_states"):
         discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
+
+
+def test_a_design_says_which_actions_are_possible(tmp_path):
+    rule = {"states": ["well"], "steps": [0, 1], "actions": "1"}
+    design = design_of({**PLAIN, "settings": {}, "allowed": [rule]})
+    study = discreet.start(tmp_path / "study.db", sampler="simulation", **design.arguments())
+    assert study.names == design.vocabulary == discreet.resume(study.path).names
+    expected = [[[True, True], [False, True]]] * 2 + [[[True, True], [True, True]]]
+    assert study.problem.shape.mask.tolist() == expected
+    assert study.policy.actions.tolist() == [[0, 1], [0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"states": ["wel"], "actions": ["1"]}, "got 'wel'; did you mean 'well'"),
+        ({"states": ["well"]}, "with actions, and perhaps states and steps, got 'states'"),
+        ({"state": ["well"], "actions": ["1"]}, "got 'state', 'actions'"),
+        ({"actions": []}, "Expected at least one of actions"),
+        ({"steps": [3], "actions": [0]}, "among the steps of the problem, got 3"),
+        ("well", r"write \[\[allowed\]\] with states"),
+    ],
+)
+def test_a_bad_table_of_allowed_actions_is_refused(rule, said):
+    with pytest.raises(InvalidInputError, match=said):
+        design_of({**PLAIN, "allowed": [rule]}).vocabulary  # noqa: B018 - reading it checks it
+
+
+def test_tables_of_allowed_actions_that_leave_none_are_refused():
+    rules = [{"states": ["ill"], "actions": [0]}, {"steps": [2], "actions": [1]}]
+    with pytest.raises(InvalidInputError, match="got none in 'ill' at step '2'"):
+        design_of({**PLAIN, "allowed": rules}).vocabulary  # noqa: B018

@@ -466,6 +466,7 @@ class _Episodes:
         self._check_closing(closing)
         following = self._following()
         self._rows, following = self._rows[~closing], following[~closing]
+        self._check_possible()
         return self._ends(following) if len(self._rows) else np.zeros(0, np.int64)
 
     def trajectories(self) -> Trajectories:
@@ -630,6 +631,27 @@ class _Episodes:
             "give it a row of its own",
             "no next state where there is no action, got one; give it a row of its own",
         )
+
+    def _check_possible(self) -> None:
+        """Nobody did what the public mask says is impossible."""
+        rows, shape = self._rows, self._layout.vocabulary.shape
+        if shape.allowed is None:
+            return
+        read = (rows.steps < shape.horizon) & (rows.states >= 0) & (rows.actions >= 0)
+        place = (rows.steps[read], rows.states[read], rows.actions[read])
+        wrong = np.zeros(len(rows), np.bool_)
+        wrong[read] = ~shape.allowed[place]
+        if wrong.any():
+            index, names = int(wrong.argmax()), self._layout.vocabulary.actions
+            possible = shape.allowed[rows.steps[index], rows.states[index]]
+            listed = ", ".join(quoted(names[a]) for a in np.flatnonzero(possible))
+            self._refuse(
+                wrong,
+                "action that is not allowed there",
+                "correct the row, or [[allowed]]",
+                f"one of the allowed actions ({listed}), got {quoted(names[rows.actions[index]])}, "
+                f"which cannot be done there; correct the row, or [[allowed]]",
+            )
 
     def _following(self) -> IntArray:
         """The state after each row: that of the user's next row, else the recorded one."""

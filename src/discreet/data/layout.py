@@ -105,7 +105,7 @@ class Layout:
         missing_reward: what a row with an action and without a reward earned.
         decimal: what stands before the decimals, a point or a comma.
         policy: whose actions to fill in. Give the policy that the users followed, so that being
-            absent counts as following it; otherwise the first action is filled in.
+            absent counts as following it; otherwise the first possible action is filled in.
     """
 
     vocabulary: Vocabulary
@@ -189,7 +189,7 @@ class Layout:
         """``int64[H, S]``, the action to fill in."""
         shape = self.vocabulary.shape
         if self.policy is None:
-            return np.zeros((shape.horizon, shape.states), np.int64)
+            return shape.first
         return np.asarray(self.policy.support(shape).argmax(axis=2), np.int64)
 
     def _check_range(self) -> None:

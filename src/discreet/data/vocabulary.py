@@ -1,4 +1,4 @@
-"""`Vocabulary`: what the states, actions and steps of a problem are called.
+"""`Vocabulary`: what the states, actions and steps of a problem are called, and what is possible.
 
 The names and their order are *public*. They are written down before anybody looks at the data, and
 never read off it: a list of the states that occur in a table says who is in the table (a state that
@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Self
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from discreet._spelling import has_half_characters, quoted, spelled, unguarded
-from discreet._types import Plain
+from discreet._types import BoolArray, Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 
@@ -26,6 +28,14 @@ _MOST_NAMES = 1_000_000
 _UNSEEN = ("Cc", "Zl", "Zp")
 """Unicode's control characters and line breaks: on a terminal they are commands."""
 _WHOLE = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?", re.ASCII)
+
+
+class Allowed(NamedTuple):
+    """In these states, at these steps (none named: everywhere), only these actions are possible."""
+
+    actions: tuple[str, ...]
+    states: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, init=False)
@@ -40,16 +50,28 @@ class Vocabulary:
     (('1', '2', '3', '4'), '5', Shape(states=2, actions=2, horizon=4))
     >>> names.numbers("states")["well"]
     1
+    >>> names = Vocabulary(
+    ...     states=["ill", "well"],
+    ...     actions=["wait", "treat"],
+    ...     steps=4,
+    ...     allowed=[{"states": "well", "actions": ["wait"]}],
+    ... )
+    >>> names.shape.mask[0].tolist()
+    [[True, True], [True, False]]
 
     Attributes:
         closing: the name of the moment after the last step, at which only a state is observed
             (the number that follows, if the steps are consecutive numbers); None if it has none.
+        allowed: which actions are possible where, if not all are: a list of tables with
+            ``actions`` and, unless it holds everywhere, ``states`` and ``steps``. Where several
+            hold, an action must be in all of them.
     """
 
     states: tuple[str, ...]
     actions: tuple[str, ...]
     steps: tuple[str, ...]
     closing: str | None
+    allowed: tuple[Allowed, ...]
 
     def __init__(
         self,
@@ -58,6 +80,7 @@ class Vocabulary:
         actions: int | Iterable[str | int],
         steps: int | Iterable[str | int],
         closing: str | int | None = None,
+        allowed: Iterable[Mapping[str, str | int | Iterable[str | int]]] = (),
     ) -> None:
         put = object.__setattr__
         put(self, "states", check_names(states, "states"))
@@ -66,10 +89,65 @@ class Vocabulary:
         put(self, "closing", _following(self.steps) if closing is None else _name(closing, "steps"))
         if self.closing is not None:
             check_names([*self.steps, self.closing], "steps")
+        put(self, "allowed", tuple(self._rule(rule) for rule in _tables_of(allowed)))
+        if self.allowed and not self._mask.any(axis=-1).all():
+            step, state = np.argwhere(~self._mask.any(axis=-1))[0]
+            raise InvalidInputError(
+                f"Expected an allowed action in every state, got none in {self.states[state]!r} at "
+                f"step {self.steps[step]!r}: where several tables of allowed actions hold, an "
+                f"action must be in all of them."
+            )
+
+    def _rule(self, given: Mapping[str, object]) -> Allowed:
+        """One table of ``allowed``, its names checked and spelled as the vocabulary does."""
+        if "actions" not in given or set(given) - {*Allowed._fields}:
+            raise InvalidInputError(
+                f"Expected a table of allowed actions with actions, and perhaps states and steps, "
+                f"got {', '.join(map(quoted, given)) or 'nothing'}."
+            )
+        found = dict[str, tuple[str, ...]]()
+        for kind, listed in given.items():
+            names: tuple[str, ...] = getattr(self, kind)
+            numbers = self.numbers(kind)
+            several = [listed] if isinstance(listed, str | Integral) else listed
+            for name in several if isinstance(several, Iterable) else [several]:
+                number = numbers.get(str(key(name)), len(names))
+                if number >= len(names):
+                    raise InvalidInputError(
+                        f"Expected allowed {kind} among the {kind} of the problem, got "
+                        f"{quoted(name)}; {nearest(name, names)}"
+                    )
+                found[kind] = (*found.get(kind, ()), names[number])
+            if kind not in found:
+                raise InvalidInputError(
+                    f"Expected at least one of {kind} in a table of allowed actions, got none."
+                )
+        return Allowed(**found)
 
     @property
     def shape(self) -> Shape:
-        return Shape(len(self.states), len(self.actions), len(self.steps))
+        return Shape(
+            len(self.states),
+            len(self.actions),
+            len(self.steps),
+            self._mask if self.allowed else None,
+        )
+
+    @cached_property
+    def _mask(self) -> BoolArray:
+        """``bool[H, S, A]``: the actions that are possible."""
+        mask = np.ones((len(self.steps), len(self.states), len(self.actions)), np.bool_)
+        for rule in self.allowed:
+            steps, states, actions = (
+                [name in listed or not listed for name in names]
+                for names, listed in (
+                    (self.steps, rule.steps),
+                    (self.states, rule.states),
+                    (self.actions, rule.actions),
+                )
+            )
+            mask[np.ix_(steps, states)] &= actions
+        return mask
 
     def numbers(self, kind: str) -> Mapping[str, int]:
         """Name -> number of all "states", "actions" or "steps" (the closing comes after them)."""
@@ -90,7 +168,12 @@ class Vocabulary:
             "actions": list(self.actions),
             "steps": list(self.steps),
         }
-        return plain if self.closing is None else {**plain, "closing": self.closing}
+        if self.closing is not None:
+            plain["closing"] = self.closing
+        if self.allowed:
+            rules = [rule._asdict() for rule in self.allowed]
+            plain["allowed"] = [{k: list(v) for k, v in rule.items() if v} for rule in rules]
+        return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Plain]) -> Self:
@@ -100,12 +183,23 @@ class Vocabulary:
         >>> Vocabulary.from_dict(names.to_dict()) == names
         True
         """
-        if set(plain) - {"closing"} != {"states", "actions", "steps"}:
+        if set(plain) - {"closing", "allowed"} != {"states", "actions", "steps"}:
             raise InvalidInputError(
-                f"Expected a vocabulary with states, actions, steps and perhaps closing, got "
-                f"{sorted(plain)}."
+                f"Expected a vocabulary with states, actions, steps and perhaps closing and "
+                f"allowed, got {sorted(plain)}."
             )
         return cls(**plain)  # type: ignore[arg-type]
+
+
+def _tables_of(given: object) -> list[Mapping[str, object]]:
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    rules = [rule for rule in listed if isinstance(rule, Mapping)]
+    if isinstance(given, Mapping) or len(rules) < len(listed):
+        raise InvalidInputError(
+            f"Expected allowed as tables, one for each set of states, got {quoted(given)}; write "
+            f'[[allowed]] with states = ["well"] and actions = ["wait"].'
+        )
+    return rules
 
 
 def key(value: object) -> str | None:

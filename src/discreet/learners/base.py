@@ -20,6 +20,9 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
 
+FORBIDDEN = -1e300
+"""The Q value of an action that is not possible: finite, so that zero times it is zero."""
+
 Chosen_co = TypeVar("Chosen_co", bound=Settings, covariant=True)
 
 
@@ -28,7 +31,7 @@ class Problem:
     """What a learner may know in advance: public facts only, never the model.
 
     Attributes:
-        shape: states, actions, horizon.
+        shape: states, actions, horizon, and the actions that are possible.
         episodes: K, the total number of users.
         start: ``bool[S]``, the states an episode can begin in (public, for instance a fixed start).
         stationary: True if the problem is declared stationary.
@@ -253,7 +256,7 @@ class ContinualLearner(ABC):
         self.rng = rng
         self.settings = settings
         self.policies = problem.episodes
-        self.q = np.full(problem.shape.visits, float(problem.shape.horizon))
+        self.q = np.where(problem.shape.mask, float(problem.shape.horizon), FORBIDDEN)
 
     @abstractmethod
     def next_policy(self, counts: PrivateCounts) -> Policy:
@@ -279,9 +282,15 @@ class ContinualLearner(ABC):
     def memory(self) -> Floats:
         """``[M, H, S, A]``: what the planner keeps, before the first episode.
 
+        First comes Q, `FORBIDDEN` where an action is not possible, and planners leave it there.
         Called once per compiled run: it may draw from ``rng``.
         """
-        return np.zeros((1, *self.problem.shape.visits))
+        return self.q[None].copy()
+
+    def possible(self, h: int, q: Floats) -> Floats:
+        """Q values ``[S, A]`` of step h, `FORBIDDEN` where an action is not possible."""
+        masked: Floats = np.where(self.problem.shape.mask[h], q, FORBIDDEN)
+        return masked
 
     def error_bounds(self, times: Ints, failure: float) -> Floats:
         """What |noise| on one counter stays below, at each of these times (0 before any user)."""

@@ -29,10 +29,15 @@ from discreet._jit import BORROWED, inlined
 from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints, JsonObject, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.base import FORBIDDEN, Batch, BatchLearner, ContinualLearner, Problem
 from discreet.learners.result import RegretRecorder, Result, noise_deviations
 from discreet.mdp.planning import RegretMeter
-from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
+from discreet.mdp.policies import (
+    DeterministicPolicy,
+    Policy,
+    StochasticPolicy,
+    uniform_policy,
+)
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
@@ -288,7 +293,7 @@ class CompiledRun:
         self.stream = SimulatedUsers(mdp, learner.mechanism, seeds)
         self._optimum = RegretMeter(mdp).optimal.value
         self._actions = np.zeros(mdp.shape.visits[:2], np.int64)
-        self._probabilities = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
+        self._probabilities = uniform_policy(mdp.shape).probabilities.copy()
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
@@ -365,7 +370,8 @@ def planner(
     - ``row``: the learner's coefficients for this release (bonus factors, error terms);
     - ``transitions[G,S,A,S]``, ``visits[G,S,A]``, ``rewards[G,S,A]``: the cumulative private
       counts, G = H, or 1 for stationary counts;
-    - ``memory[M,H,S,A]``: what the learner keeps between episodes;
+    - ``memory[M,H,S,A]``: what the learner keeps between episodes, Q first; it stays `FORBIDDEN`
+      where it is (an action that is not possible);
     - ``model[S+ROWS,G,S·A]``, ``values[H+1,S]``: room to compute in. Pairs s·A + a come last: what
       is done for all of them alike vectorises (and rows first: they do not overlap);
     - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy, one of the two;
@@ -463,6 +469,7 @@ def backward_induction(
                 q = model[states, g, x] + ahead * model[states + 1, g, x]
                 for t in range(states):
                     q += model[t, g, x] * values[h + 1, t]
+                q = FORBIDDEN if memory[0, h, s, a] == FORBIDDEN else q
                 memory[0, h, s, a] = q
                 if a == 0:
                     best = q

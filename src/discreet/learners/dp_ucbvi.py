@@ -50,7 +50,7 @@ import numpy as np
 
 from discreet._jit import inlined
 from discreet._types import Floats, Ints
-from discreet.learners.base import ContinualLearner
+from discreet.learners.base import FORBIDDEN, ContinualLearner
 from discreet.learners.continual import break_ties, choose, greedy, planner, three_statistics
 from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
@@ -142,8 +142,7 @@ class Optimist(ContinualLearner):
         g = model.step(h)
         plain = model.rewards[g] + expected(model.transitions[g], values)
         q = np.clip(plain + self.bonus(h, model, values, users), 0.0, cap)
-        clipped: Floats = np.minimum(q, self.q[h]) if self.settings.clip else q
-        return clipped
+        return self.possible(h, np.minimum(q, self.q[h]) if self.settings.clip else q)
 
     def log(self, factor: int) -> float:
         """ln(factor·S·A·T/failure)."""
@@ -156,9 +155,6 @@ class Optimist(ContinualLearner):
 
     def planner(self) -> Callable[..., None] | None:
         return optimistic_policy
-
-    def memory(self) -> Floats:
-        return np.full((1, *self.problem.shape.visits), float(self.problem.shape.horizon))
 
     def table(self, users: Ints, **columns: Floats | float) -> Floats:
         """Coefficients by name (see `Column`)."""
@@ -530,8 +526,8 @@ def optimistic_policy(
             _optimistic(row, model, values, h, g, cap)
         for s in range(states):
             for a in range(choices):
-                q = model[states + 3, g, s * choices + a]
-                memory[0, h, s, a] = min(q, memory[0, h, s, a]) if clip else q
+                q, before = model[states + 3, g, s * choices + a], memory[0, h, s, a]
+                memory[0, h, s, a] = min(q, before) if clip or before == FORBIDDEN else q
         if moves:
             _play_and_move(row[_RATE], memory, h, probabilities, values)
         else:

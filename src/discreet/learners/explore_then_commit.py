@@ -45,6 +45,7 @@ from discreet.learners.estimate import (
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
+from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
@@ -71,7 +72,7 @@ def model_probabilities(sums: CountSums, horizon: int) -> FloatArray:
 def greedy_policy(sums: CountSums, horizon: int, luck: FloatArray) -> DeterministicPolicy:
     """The best policy of the model, which shuns what it does not know.
 
-    ``luck[H, S, A]``, distinct numbers, breaks ties.
+    ``luck[H, S, A]``, distinct numbers, breaks ties; an action with a negative one is not possible.
     """
     chances, known = model_probabilities(sums, horizon), known_rows(sums)
     rewards = sums.reward_sums
@@ -81,6 +82,7 @@ def greedy_policy(sums: CountSums, horizon: int, luck: FloatArray) -> Determinis
     for h in range(horizon - 1, -1, -1):
         layer = h if len(means) > 1 else 0
         worth = np.where(known[layer], means[layer] + chances[h] @ values, 0.0)
+        worth = np.where(luck[h] < 0.0, -1.0, worth)
         values = worth.max(axis=1)
         tied = worth > values[:, None] - 1e-9
         actions[h] = np.where(tied, luck[h], -1.0).argmax(axis=1)
@@ -122,7 +124,7 @@ def designed_policy(
     least the probability ``least`` is not covered.
     """
     nothing = np.zeros(problem.shape.visits)
-    order = shuffled_actions(problem, rng)
+    order = shuffled_actions(problem.shape, rng)
     everything = ImplicitActiveSet(chances, initial, nothing, -np.inf, order)
     policies, visits = everything.visiting()
     within = visits >= max(least, 1e-12)
@@ -137,12 +139,12 @@ def designed_policy(
     mixed = np.zeros_like(nothing)
     for policy, weight in zip(design.policies, design.weights, strict=True):
         mixed += weight * everything.occupancy(policy)
-    return _markov(mixed)
+    return _markov(mixed, problem.shape)
 
 
-def _markov(occupancy: FloatArray) -> StochasticPolicy:
+def _markov(occupancy: FloatArray, shape: Shape) -> StochasticPolicy:
     total = occupancy.sum(axis=-1, keepdims=True)
-    probabilities = np.full_like(occupancy, 1 / occupancy.shape[-1])
+    probabilities = uniform_policy(shape).probabilities.copy()
     np.divide(occupancy, total, out=probabilities, where=total > 1e-12)
     return StochasticPolicy(probabilities / probabilities.sum(axis=-1, keepdims=True))
 
@@ -221,8 +223,9 @@ class ExploreThenCommit(StagedLearner[ExploreSettings]):
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model so far."""
-        luck = np.random.default_rng(self._seed).random(self.problem.shape.visits)
-        return greedy_policy(self._sums, self.problem.shape.horizon, luck)
+        shape = self.problem.shape
+        luck = np.random.default_rng(self._seed).random(shape.visits)
+        return greedy_policy(self._sums, shape.horizon, np.where(shape.mask, luck, -1.0))
 
     def next_batch(self) -> Batch:
         """The next round of exploration, or all users who are left."""

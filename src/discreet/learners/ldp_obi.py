@@ -127,6 +127,7 @@ class LdpObi(ContinualLearner):
             q = rewards[g] + (shape.horizon - h) * beta_p[g] + beta_r[g]
             for t in range(shape.states):
                 q = q + transitions[g, ..., t] * values[t]
+            q = self.possible(h, q)
             for s in range(shape.states):
                 actions[h, s] = choose(q[s], self.rng)
             self.q[h] = q

@@ -126,6 +126,11 @@ def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
             f"Expected a {names} for learner {spec.name!r}, got mdp={mdp!r}; write for instance "
             f"learn(discreet.make({name!r}), ...)."
         )
+    if spec.run is not None and isinstance(mdp, TabularMDP) and mdp.allowed is not None:
+        raise UnsupportedError(
+            f"Learner {spec.name!r} plays every action everywhere, and {mdp!r} does not allow all; "
+            f"use a learner that obeys its mask, for instance 'flow-ucb'."
+        )
 
 
 def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:

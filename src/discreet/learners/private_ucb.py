@@ -48,7 +48,7 @@ from discreet._types import Floats, Ints
 from discreet.learners.dp_ucbvi import Column, Optimist, OptimistSettings
 from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
-from discreet.mdp.policies import StochasticPolicy
+from discreet.mdp.policies import StochasticPolicy, uniform_policy
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -138,8 +138,7 @@ class PrivateUcbPo(PrivateUcbVi):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        shape = self.problem.shape
-        self.policy = np.full(shape.visits, 1 / shape.actions)
+        self.policy = uniform_policy(self.problem.shape).probabilities.copy()
 
     @property
     def rate(self) -> float:
@@ -175,8 +174,7 @@ class PrivateUcbPo(PrivateUcbVi):
 
     def memory(self) -> Floats:
         """Q at H, and the uniform policy."""
-        uniform = np.full((1, *self.problem.shape.visits), 1 / self.problem.shape.actions)
-        return np.concatenate([super().memory(), uniform])
+        return np.stack([*super().memory(), uniform_policy(self.problem.shape).probabilities])
 
 
 class Pucb(Optimist):

@@ -114,6 +114,7 @@ class Psrl(ContinualLearner):
             q = rewards[g].copy()
             for t in range(shape.states):
                 q += transitions[g, ..., t] * values[t]
+            q = self.possible(h, q)
             for s in range(shape.states):
                 actions[h, s] = choose(q[s], self.rng)
             values = q.max(axis=-1)
@@ -154,7 +155,9 @@ class Psrl(ContinualLearner):
         """Scratch for Q, and what the compiled models are made of; its seeds come from ``rng``."""
         shape = self.problem.shape
         pairs = (1 if self.mechanism.stationary else shape.horizon) * shape.states * shape.actions
-        return first_memory(shape.visits, pairs, fresh_words(self.rng))
+        memory = first_memory(shape.visits, pairs, fresh_words(self.rng))
+        memory[0] = super().memory()[0]
+        return memory
 
 
 class LdpPsrl(Psrl):

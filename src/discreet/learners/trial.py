@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, Plain
+from discreet._types import BoolArray, FloatArray, Plain
 from discreet.learners.base import Batch, StagedLearner
 from discreet.learners.estimate import (
     CountSums,
@@ -103,27 +103,33 @@ def shrunk(values: FloatArray, variances: FloatArray) -> Shrunk:
     return Shrunk(parent + kept * (own - parent), kept * variances + (1 - kept) ** 2 * spread)
 
 
-def advantages(sums: CountSums, horizon: int, centre: float) -> Shrunk:
-    """Backward induction, twice: the second time V follows what the first one prefers."""
-    _, states, actions = sums.number.shape
+def advantages(sums: CountSums, mask: BoolArray, centre: float) -> Shrunk:
+    """Backward induction, twice: the second time V follows what the first one prefers.
+
+    Where ``mask[H, S, A]`` is False an action is not possible, and its advantage is -inf.
+    """
+    horizon, states, actions = mask.shape
     found = Shrunk(*np.zeros((2, horizon, states, actions)))
     for again in (False, True):
         values, variances = np.zeros((2, horizon, states, actions))
         ahead = np.zeros(states)
         for h in reversed(range(horizon)):
             worth, variance = action_values(sums.layer(h), ahead, centre=centre, deviations=1.0)
+            variance = np.where(mask[h], variance, np.inf)
             known = np.isfinite(variance)
             worth = np.where(known, worth, 0.0)
             weight = 1 / np.where(known, variance, np.inf)
-            prior = found.advantages[h] if again else 0.0
+            prior = np.where(mask[h], found.advantages[h], 0.0) if again else 0.0
             base = (weight * (worth - prior)).sum(axis=-1) / np.maximum(weight.sum(axis=-1), 1e-300)
             best = np.where(known, worth, -np.inf).max(axis=-1)
             best = base + found.advantages[h].max(axis=-1) if again else best
             seen = known.any(axis=-1)
             ahead = np.where(seen, best, best[seen].mean() if seen.any() else 0.0)
-            values[h], variances[h] = worth, variance
+            choice = mask[h].sum(axis=-1, keepdims=True) > 1  # else an advantage of 0 says nothing
+            values[h], variances[h] = worth, np.where(choice, variance, np.inf)
         # Steps that are one share their evidence: each has its part of it.
         found = shrunk(values, variances * (horizon if len(sums.number) < horizon else 1))
+        found = found._replace(advantages=np.where(mask, found.advantages, -np.inf))
     return found
 
 
@@ -191,7 +197,8 @@ class Trial(StagedLearner[TrialSettings]):
         noise = rng.standard_normal((DRAWS, *found.advantages.shape))
         best = (found.advantages + np.sqrt(found.variances) * noise).argmax(axis=-1)
         often = (best[..., None] == np.arange(self.problem.shape.actions)).mean(axis=0)
-        often = (1 - UNIFORM) * often + UNIFORM / often.shape[-1]
+        mask = self.problem.shape.mask
+        often = (1 - UNIFORM) * often + UNIFORM * mask / mask.sum(axis=-1, keepdims=True)
         return Batch(StochasticPolicy(often), users)
 
     def tell(self, counts: PrivateCounts) -> None:
@@ -228,7 +235,7 @@ class Trial(StagedLearner[TrialSettings]):
         self.count(counts.users)
 
     def _advantages(self) -> Shrunk:
-        return advantages(self._sums, self.problem.shape.horizon, self.mechanism.centre)
+        return advantages(self._sums, self.problem.shape.mask, self.mechanism.centre)
 
     def greedy(self) -> DeterministicPolicy:
         """The policy of the shrunk advantages; ties at random."""

@@ -32,10 +32,9 @@ def from_gymnasium(
 
     Read are ``env.unwrapped.P`` (FrozenLake, Taxi, CliffWalking and their kind), the arrays of
     ICU-Sepsis, and our own environments. States where episodes end absorb, at an original reward of
-    0. Rewards are mapped linearly to [0, 1]; ``mdp.reward_map`` keeps the map. In ICU-Sepsis an
-    inadmissible action does what the environment says: by default, a random admissible one.
-    A `RewardWrapper` around it changes the rewards; wrappers that would change anything else are
-    refused, since a model says nothing of them.
+    0. Rewards are mapped linearly to [0, 1]; ``mdp.reward_map`` keeps the map. The actions that
+    ICU-Sepsis admits are ``mdp.allowed``. A `RewardWrapper` around it changes the rewards; wrappers
+    that would change anything else are refused, since a model says nothing of them.
 
     >>> mdp = from_gymnasium("FrozenLake-v1", horizon=20)
     >>> mdp
@@ -94,6 +93,7 @@ def from_gymnasium(
         reward_kind="deterministic" if model.fixed_rewards else "bernoulli",
         name=label,
         reward_map=reward_map,
+        allowed=model.allowed,
     )
 
 
@@ -230,6 +230,7 @@ class _Model:
     low: float  # at most 0 (the reward once an episode has ended)
     high: float  # at least 0
     fixed_rewards: bool  # a reward never differs from its mean
+    allowed: BoolArray | None = None  # [S, A], the actions that are possible; None: all
 
 
 class _Outcomes(NamedTuple):
@@ -308,7 +309,8 @@ def _read_sepsis(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper])
     means = np.einsum("sat,sat->sa", transitions, rewards)
     possible = rewards[transitions > 0]
     low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)
-    return _Model(transitions, means, dynamics["d_0"], low, high, fixed_rewards=False)
+    start = dynamics["d_0"]
+    return _Model(transitions, means, start, low, high, fixed_rewards=False, allowed=~inadmissible)
 
 
 def admissible_actions(env: gymnasium.Env) -> BoolArray:

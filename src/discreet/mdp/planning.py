@@ -120,6 +120,9 @@ class RegretMeter:
 def _maximise(mdp: TabularMDP, rewards: FloatArray) -> Solution:
     from discreet.mdp import _kernels
 
+    if mdp.allowed is not None:  # so little that no other action of the episode makes up for it
+        most = float(np.abs(rewards).max())
+        rewards = np.where(mdp.shape.mask, rewards, -(1.0 + 2 * mdp.horizon * most))
     values, best = _kernels.maximise(mdp.rows, one_layout(rewards))
     values.flags.writeable = False
     return Solution(DeterministicPolicy(best), values, float(mdp.initial @ values[0]))

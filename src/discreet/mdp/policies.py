@@ -176,23 +176,38 @@ def as_policy(policy: PolicyLike, shape: Shape) -> Policy:
 
 
 def uniform_policy(shape: Shape) -> StochasticPolicy:
-    """Every action with the same probability, everywhere."""
-    return StochasticPolicy(np.full(shape.visits, 1 / shape.actions))
+    """Every possible action with the same probability, everywhere."""
+    return StochasticPolicy(shape.mask / shape.mask.sum(axis=-1, keepdims=True))
 
 
 def check_policy(policy: Policy, shape: Shape) -> None:
-    """Raise unless the policy fits a problem of this shape."""
+    """Raise unless the policy fits a problem of this shape and plays possible actions alone."""
     if isinstance(policy, MixturePolicy):
         for component in policy.components:
             check_policy(component, shape)
     elif isinstance(policy, StochasticPolicy):
         _check_shape(policy.probabilities.shape, shape.visits, "probabilities (H, S, A)")
+        if shape.allowed is not None:
+            _refuse_forbidden(np.argwhere((policy.probabilities > 0) & ~shape.allowed))
     else:
         _check_shape(policy.actions.shape, shape.visits[:2], "actions (H, S)")
         if policy.actions.max() >= shape.actions:
             raise InvalidInputError(
                 f"Expected actions below {shape.actions}, got {policy.actions.max()}."
             )
+        if shape.allowed is not None:
+            played = policy.actions[:, :, None] == np.arange(shape.actions)
+            _refuse_forbidden(np.argwhere(played & ~shape.allowed))
+
+
+def _refuse_forbidden(places: IntArray) -> None:
+    if len(places):
+        step, state, action = places[0].tolist()
+        raise InvalidInputError(
+            f"Expected a policy that plays possible actions only, got action {action} in state "
+            f"{state} at step {step}, which the mask of the problem does not allow (and "
+            f"{len(places) - 1} more)."
+        )
 
 
 def _check_shape(got: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:

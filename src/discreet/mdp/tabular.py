@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, Int32Array, IntArray, NumberArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import cumulative_rows, one_layout, probability_rows, unit_interval
+from discreet.mdp._arrays import (
+    cumulative_rows,
+    frozen_copy,
+    one_layout,
+    probability_rows,
+    unit_interval,
+)
 from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
@@ -84,6 +90,8 @@ class TabularMDP:
         reward_kind: ``"bernoulli"`` (a reward is 0 or 1) or ``"deterministic"`` (it is its mean).
         name: what the model is called in tables.
         reward_map: where the rewards came from, if they were rescaled.
+        allowed: ``bool[S, A]`` or ``bool[H, S, A]``, the actions that are possible (see `Shape`);
+            None if all are. What the arrays say of other actions does not matter.
     """
 
     transitions: FloatArray
@@ -93,6 +101,7 @@ class TabularMDP:
     reward_kind: RewardKind
     name: str
     reward_map: RewardMap
+    allowed: BoolArray | None
 
     def __init__(
         self,
@@ -104,6 +113,7 @@ class TabularMDP:
         reward_kind: RewardKind = "bernoulli",
         name: str = "",
         reward_map: RewardMap | None = None,
+        allowed: ArrayLike | None = None,
     ) -> None:
         """Validate and copy.
 
@@ -135,12 +145,15 @@ class TabularMDP:
         put(self, "reward_kind", reward_kind)
         put(self, "name", name)
         put(self, "reward_map", reward_map or RewardMap())
+        put(self, "allowed", None if allowed is None else frozen_copy(allowed, np.bool_))
+        if self.shape.allowed is None:
+            put(self, "allowed", None)
 
     @cached_property
     def shape(self) -> Shape:
-        """States, actions and horizon."""
+        """States, actions and horizon, and the actions that are possible."""
         horizon, states, actions = self.rewards.shape
-        return Shape(states=states, actions=actions, horizon=horizon)
+        return Shape(states, actions, horizon, self.allowed)
 
     @property
     def start(self) -> BoolArray:
@@ -202,6 +215,7 @@ class TabularMDP:
             "reward_kind": self.reward_kind,
             "name": self.name,
             "reward_map": self.reward_map,
+            "allowed": self.allowed,
         }
 
     def replace(self, **changes: Any) -> "TabularMDP":
@@ -313,7 +327,12 @@ def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
     rewards = np.take_along_axis(rewards, order, axis=2)
     if mdp.stationary:
         transitions, rewards = transitions[0], rewards[0]
-    return mdp.replace(transitions=transitions, rewards=rewards)
+    allowed = mdp.allowed
+    if allowed is not None:
+        names = order[0] if mdp.stationary else order
+        mask, names = np.broadcast_arrays(allowed, names)
+        allowed = np.take_along_axis(mask, names, axis=-1)
+    return mdp.replace(transitions=transitions, rewards=rewards, allowed=allowed)
 
 
 def relabelling(mdp: TabularMDP, seed: int) -> IntArray:

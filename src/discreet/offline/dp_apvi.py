@@ -99,7 +99,7 @@ def dp_apvi(
     _validate.positive(scale=scale, failure=failure)
     size = size_of(data, shape, None)
     slots = Slots.of(np.ones(size.visits, np.bool_), start_of(start, size))
-    known = known_rewards(rewards, slots, size)
+    known = np.where(size.mask, known_rewards(rewards, slots, size), np.nan)
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
     charged(ledger, people, sampler, guarantee_of(trust, slots, COUNTED))
     counts = release(
@@ -121,7 +121,10 @@ def pessimistic_policy(
     scale: float,
     ties: np.random.Generator,
 ) -> DeterministicPolicy:
-    """The plan, from a release with transitions and visits; ``ties`` draws one of equal actions."""
+    """The plan, from a release with transitions and visits; ``ties`` draws one of equal actions.
+
+    ``rewards[H, S, A]`` are NaN where an action is not possible.
+    """
     horizon, states, actions = counts.support.shape
     transitions, visits = np.asarray(counts.transitions), np.asarray(counts.visits)
     sigma = math.sqrt(max(counts.noise_variance[name] for name in COUNTED))
@@ -140,6 +143,7 @@ def pessimistic_policy(
         doubt += 16 * states * horizon * error * iota / some[h]
         doubt = np.where(known[h], scale * doubt, horizon)
         q = np.clip(rewards[h] + mean - doubt, 0.0, horizon - h)
+        q = np.where(np.isnan(q), -1.0, q)
         ahead = q.max(axis=1)
         best = q == ahead[:, None]  # most of them where pessimism leaves nothing above zero
         chosen[h] = (best * (1 - ties.random(q.shape))).argmax(axis=1)

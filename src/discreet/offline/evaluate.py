@@ -194,7 +194,7 @@ def evaluate_policy(
     check_trust(trust)
     size = size_of(data, shape, vocabulary)
     chances, defers = _policy(policy, size)
-    slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size))
+    slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size), size.mask)
     known = known_rewards(rewards, slots, size)
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
@@ -222,7 +222,7 @@ def _policy(policy: PolicyLike | DeferringPolicy, size: Shape) -> tuple[FloatArr
             raise InvalidInputError(
                 f"Expected a policy of shape {size.visits[:2]}, got {actions.shape}."
             )
-        policy = np.maximum(actions, 0)
+        policy = np.where(defers, size.first, actions)
     given = as_policy(policy, size)
     if isinstance(given, MixturePolicy):
         raise InvalidInputError(

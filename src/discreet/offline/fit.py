@@ -443,10 +443,11 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         trust: `Central`, or `NoPrivacy` to see what privacy costs. Of each person at most its
             ``participations`` episodes are used, drawn at random; m of them in one release cost m
             times the noise.
-        shape: states, actions and horizon; needed for episodes unless a vocabulary is given.
-        vocabulary: names of states, actions and steps, for the printed table.
+        shape: states, actions and horizon, and which actions are possible where; needed for
+            episodes unless a vocabulary is given.
+        vocabulary: names of states, actions and steps, for the printed table; or the same.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
-            default). All others are counted together and never recommended.
+            default). All other possible ones are counted together and never recommended.
         start: ``bool[S]``, the states an episode can begin in (all by default). Who begins
             elsewhere counts as nothing.
         rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
@@ -470,7 +471,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     if width < 0:
         raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
     size = size_of(data, shape, vocabulary)
-    slots = Slots.of(_declared(support, size, stationary), start_of(start, size))
+    slots = Slots.of(_declared(support, size, stationary), start_of(start, size), size.mask)
     known = known_rewards(rewards, slots, size)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
@@ -544,14 +545,14 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
 
 
 def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
-    if support is None:
-        return np.ones(size.visits, np.bool_)
-    mask = mask_of("support", support, size.visits, size.visits[1:])
-    declared = np.broadcast_to(mask, size.visits).copy()
+    declared = size.mask
+    if support is not None:
+        declared = declared & mask_of("support", support, size.visits, size.visits[1:])
     if stationary and (declared != declared[:1]).any():
         raise InvalidInputError(
             f"Expected the same declared actions at every step with stationary=True, got others "
-            f"at some step; give support as bool{list(size.visits[1:])}."
+            f"at some step; give support as bool{list(size.visits[1:])}, and allowed actions "
+            f"without steps."
         )
     return declared
 

@@ -20,9 +20,10 @@ of all, is not.
    looked at. The slots of the counters (`Slots`) are a function of them alone.
 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER (never
    recommended), the state after the last step to state 0 (unless steps are pooled), rewards to bits
-   by random numbers of their own, episodes that start in no declared start to nothing. Two data
-   sets that differ in one person's episodes are mapped to two that do. No well-formed episode is
-   refused: the refusal itself would say that somebody took it.
+   by random numbers of their own, episodes that start in no declared start to nothing, and others to
+   nothing from the first action on that is not possible. Two data sets that differ in one person's
+   episodes are mapped to two that do. No well-formed episode is refused: the refusal itself would
+   say that somebody took it.
 3. *One release.* The sums of the mapped episodes go through one batch release of a central
    mechanism, which has its own proof for neighbours of step 2, and are forgotten. All episodes of a
    person meet in it: its counters move m times as far as for one, and have m times the noise
@@ -75,7 +76,8 @@ class Slots:
     """Which actions are told apart: the declared ones, and one row OTHER for all the rest.
 
     Every (step, state) has its declared actions in slots 0, 1, ..., and, unless it declares all of
-    them, the last slot OTHER.
+    them that are possible, the last slot OTHER. Who did what is not possible counts as nothing from
+    there on: that slot has no counter where all possible actions are declared.
 
     Attributes:
         declared: ``bool[H, S, A]``.
@@ -90,13 +92,18 @@ class Slots:
     support: BoolArray
 
     @classmethod
-    def of(cls, declared: BoolArray, start: BoolArray) -> "Slots":
-        """The slots of these declared actions.
+    def of(
+        cls, declared: BoolArray, start: BoolArray, possible: BoolArray | None = None
+    ) -> "Slots":
+        """The slots of these declared actions; all are ``possible[H, S, A]`` by default.
 
         >>> slots = Slots.of(np.array([[[False, True, False]]]), np.array([True]))
         >>> slots.slot_of.tolist(), slots.action_of.tolist(), slots.support.tolist()
         ([[[1, 0, 1]]], [[[1, -1]]], [[[True, True]]])
         """
+        if possible is None:
+            possible = np.ones_like(declared)
+        declared = declared & possible
         number = declared.sum(axis=2)
         most, all_declared = int(number.max()), bool(declared.all())
         slot_of = np.where(declared, np.cumsum(declared, axis=2) - 1, most).astype(np.int64)
@@ -106,7 +113,7 @@ class Slots:
         action_of[step, state, slot_of[step, state, action]] = action
         support = action_of != OTHER
         if not all_declared:
-            support[:, :, most] = ~declared.all(axis=2)
+            support[:, :, most] = (possible & ~declared).any(axis=2)
         support[0] &= start[:, None]
         return cls(declared, slot_of, action_of, support)
 
@@ -401,7 +408,7 @@ def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) ->
         raise InvalidInputError(f"Expected one size of the problem, got {given[0]} and {given[1]}.")
     if isinstance(data, Trajectories):
         data.check(given[0])
-    return given[0]
+    return next((size for size in given if size.allowed is not None), given[0])
 
 
 def start_of(start: ArrayLike | None, size: Shape) -> BoolArray:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Literal, TypeAlias
 
@@ -86,6 +86,7 @@ def make_config(
     seed: int | None,
     settings: Mapping[str, object],
     table: JsonObject | None = None,
+    allowed: Sequence[JsonObject] = (),
 ) -> dict[str, Plain]:
     """Plain values of everything that `start` takes; refuses what cannot be."""
     _validate.choice(("secure", "simulation"), sampler=sampler)
@@ -108,9 +109,11 @@ def make_config(
     if not isinstance(learner, str):
         raise InvalidInputError(f"Expected the name of a learner, got learner={learner!r}.")
     given = {kind: _plain_names(value) for kind, value in names.items()}
-    vocabulary = _vocabulary(given)
+    vocabulary = _vocabulary(given | ({"allowed": allowed} if allowed else {}))
     for kind, value in given.items():  # as they are spelled from here on
         given[kind] = value if isinstance(value, int) else list(getattr(vocabulary, kind))
+    if allowed:
+        given["allowed"] = vocabulary.to_dict()["allowed"]
     form = None if table is None else TableFormat.from_dict(table)
     if form is not None:
         form.layout(vocabulary)  # checked now, with the names, and not at the first table

@@ -18,6 +18,10 @@
 
     [settings]                          # the learner's own
 
+    [[allowed]]                         # if not every action is possible everywhere
+    states = ["well"]                   # all, if nobody says; and so steps
+    actions = ["wait"]
+
     [table]                             # how tables are read: see `TableFormat`
     columns = {user = "patient", step = "visit"}
     reward_range = [0, 10]
@@ -63,6 +67,7 @@ class Design:
         batches: at most so many recruitments.
         settings: the learner's own.
         table: how tables are read.
+        allowed: which actions are possible where (`Vocabulary`); all, if nothing is said.
     """
 
     states: Any = None
@@ -76,6 +81,7 @@ class Design:
     batches: Any = None
     settings: JsonObject = field(default_factory=dict)
     table: JsonObject = field(default_factory=dict)
+    allowed: Any = ()
 
     @property
     def names(self) -> dict[str, Any]:
@@ -110,7 +116,7 @@ class Design:
     @property
     def vocabulary(self) -> Vocabulary:
         """The names of states, actions and steps."""
-        return Vocabulary(**self.names)
+        return Vocabulary(**self.names, allowed=self.allowed)
 
     @property
     def trust_model(self) -> TrustModel:
@@ -147,6 +153,7 @@ class Design:
             "start_states": self.start_states,
             "stationary": self.stationary,
             "table": self.format.to_dict() or None,
+            "allowed": self.allowed,
         }
         if self.batches is not None:
             given["batches"] = self.batches

@@ -7,14 +7,14 @@ noise, its estimate has no bias but that of a ratio, and what noise and chance m
 known variance (`learners.estimate`).
 
 **Recommend or defer.** The action that the learner prefers (`BatchLearner.greedy`; without one, the
-best of the estimate) is recommended where its value exceeds that of the default, the first
+best of the estimate) is recommended where its value exceeds that of the default, the first possible
 action (what is done today), by more than two standard errors. Elsewhere the study *defers*: the
 default stays. The difference is Q(a) - Q(default), both followed by the policy that is recommended
-from there on, and its variance is that of both rows (sampling and noise), and
-(P(a) - P(default))² times the variance of the next states' values. States of which nothing is known
-are worth what the others are on average, plus or minus (steps left)/sqrt 12: where there are many
-of them, as after many small releases, a difference that lies in where actions lead comes out too
-small (0.20 for 0.44 with a third of the next states unknown): the study errs towards deferring.
+from there on, and its variance is that of both rows (sampling and noise), and (P(a) - P(default))²
+times the variance of the next states' values. States of which nothing is known are worth what the
+others are on average, plus or minus (steps left)/sqrt 12: where there are many of them, as after
+many small releases, a difference that lies in where actions lead comes out too small (0.20 for 0.44
+with a third of the next states unknown): the study errs towards deferring.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         policy: an action where one is recommended, and the default where the study defers.
         defer: ``bool[H, S]``, where it does.
         alternative: ``int[H, S]``, the action that is compared with the default: the recommended
-            one, or the one that comes nearest to it.
+            one, or the one that comes nearest to it; the default itself where no other is possible.
         difference: ``[H, S]``, how much more the alternative earns than the default from there on.
         standard_error: ``[H, S]``, of the difference; infinite where one of the two is not known.
         value: of the policy, from where episodes begin.
@@ -116,7 +116,7 @@ class StudyEstimate:
         self._sums.add(batch, weight, weight)
 
     def answer(self, preferred: DeterministicPolicy | None = None) -> Answer:
-        """What is recommended in place of the default, the first action, and what that is worth.
+        """What is recommended in place of the default, and what that is worth.
 
         The interval of the value is plus and minus 1.96 standard errors by linear error
         propagation: the error of every row's r + P·V, times how often the policy visits it. Rows
@@ -128,30 +128,32 @@ class StudyEstimate:
             preferred: what the learner would play; by default the best other action, each worth a
                 standard error less than it seems.
         """
-        horizon, states = self._problem.shape.horizon, len(self._problem.start)
+        shape, default = self._problem.shape, self._problem.shape.first
+        horizon, states = default.shape
         chosen, alternative = np.zeros((2, horizon, states), np.int64)
         difference, error = np.zeros((2, horizon, states))
         ahead, spread, every = np.zeros(states), np.zeros(states), np.arange(states)
         for h in reversed(range(horizon)):
             values, variances = self._values(h, ahead)
-            rows = self._sums.layer(h)
+            rows, today = self._sums.layer(h), (every, default[h])
             chances = probabilities_of(rows.transitions)
             # How far apart actions lead, less what noise and chance make of it: that is in their
             # own variances already.
             seen = np.maximum(rows.visits, 1.0)[..., None]
             doubt = rows.sampling[..., None] * chances * (1 - chances) + rows.noise[..., None]
             doubt = doubt / seen**2
-            apart = (chances - chances[:, :1]) ** 2 - doubt - doubt[:, :1]
+            apart = (chances - chances[today][:, None]) ** 2 - doubt - doubt[today][:, None]
             apart = np.maximum(apart, 0.0) @ spread
-            gaps = values - values[:, :1]
-            errors = np.sqrt(variances + variances[:, :1] + apart)
-            others = np.maximum(gaps - errors, -1e300)
-            others[:, 0] = -np.inf
-            best = others.argmax(axis=1) if preferred is None else preferred.actions[h]
-            alternative[h] = np.where(best > 0, best, others.argmax(axis=1))
+            gaps = values - values[today][:, None]
+            errors = np.sqrt(variances + variances[today][:, None] + apart)
+            others = np.where(shape.mask[h], np.maximum(gaps - errors, -1e300), -np.inf)
+            others[today] = -np.inf
+            second = np.where(np.isinf(others).all(axis=1), default[h], others.argmax(axis=1))
+            best = second if preferred is None else preferred.actions[h]
+            alternative[h] = np.where(best != default[h], best, second)
             difference[h], error[h] = gaps[every, alternative[h]], errors[every, alternative[h]]
-            sure = (best > 0) & (difference[h] > SURE * error[h])
-            chosen[h] = np.where(sure, alternative[h], 0)
+            sure = (best != default[h]) & (difference[h] > SURE * error[h])
+            chosen[h] = np.where(sure, alternative[h], default[h])
             variance = variances[every, chosen[h]]
             known = np.isfinite(variance)
             typical = values[every, chosen[h]][known].mean() if known.any() else 0.0
@@ -159,8 +161,8 @@ class StudyEstimate:
             spread = chances[every, chosen[h]] ** 2 @ spread + variance
             spread = np.where(known, spread, (horizon - h) ** 2 / 12)
         policy = DeterministicPolicy(chosen)
-        worth = self._worth(policy), self._worth(DeterministicPolicy(np.zeros_like(chosen)))
-        return Answer(policy, chosen == 0, alternative, difference, error, *worth)
+        worth = self._worth(policy), self._worth(DeterministicPolicy(default))
+        return Answer(policy, chosen == default, alternative, difference, error, *worth)
 
     def _values(self, h: int, ahead: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = self._sums.layer(h)

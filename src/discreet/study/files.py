@@ -34,21 +34,24 @@ def rows_of(answer: Answer, names: Vocabulary) -> list[dict[str, Plain]]:
     """One row per step and state: what to do, whether it is the default, and the evidence.
 
     ``difference`` is what ``alternative`` earns more than the default from there on, with its
-    ``standard_error``; both are None where nobody can say.
+    ``standard_error``; both are None where nobody can say, and all three where nothing else is
+    possible.
     """
+    mask = names.shape.mask
     return [
         {
             "step": step,
             "state": state,
             "action": names.actions[int(answer.policy.actions[h, s])],
             "defer": bool(answer.defer[h, s]),
-            "alternative": names.actions[int(answer.alternative[h, s])],
+            "alternative": names.actions[int(answer.alternative[h, s])] if choice else None,
             "difference": float(answer.difference[h, s]) if known else None,
             "standard_error": float(answer.standard_error[h, s]) if known else None,
         }
         for h, step in enumerate(names.steps)
         for s, state in enumerate(names.states)
-        for known in (bool(np.isfinite(answer.standard_error[h, s])),)
+        for choice in (bool(mask[h, s].sum() > 1),)
+        for known in (choice and bool(np.isfinite(answer.standard_error[h, s])),)
     ]
 
 

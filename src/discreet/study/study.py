@@ -55,7 +55,7 @@ from discreet.study.store import Change, Content, Event, Store
 Returning = Literal["nobody", "unseen", "seen"]
 
 
-def start(
+def start(  # noqa: PLR0913 - each is one public choice of the caller
     path: str | Path,
     *,
     learner: str,
@@ -69,6 +69,7 @@ def start(
     sampler: SamplerName = "secure",
     seed: int | None = None,
     table: JsonObject | None = None,
+    allowed: Sequence[JsonObject] = (),
     **settings: object,
 ) -> "Study":
     """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
@@ -80,8 +81,9 @@ def start(
         learner: a registered learner, of the batch or the continual schedule.
         trust: who sees raw episodes, with which (epsilon, delta).
         states: number of states, or their names.
-        actions: number of actions, or their names; the first is the default: what is done today,
-            and stays where the evidence is too weak to recommend another.
+        actions: number of actions, or their names; the first (of those that are possible) is the
+            default: what is done today, and stays where the evidence is too weak to recommend
+            another.
         horizon: steps per episode, or their names.
         episodes: how many users will take part in all.
         start_states: where an episode can begin, if that is public (anywhere by default).
@@ -90,6 +92,8 @@ def start(
         seed: of a rehearsal; a secure study cannot be seeded.
         table: how tables of episodes are read (`Study.read_table`), as
             `discreet.data.tables.TableFormat` keeps it; public, like the names.
+        allowed: which actions are possible where, if not all are, as `discreet.data.Vocabulary`
+            takes it.
         settings: the learner's own.
     """
     names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}
@@ -104,6 +108,7 @@ def start(
         seed=seed,
         settings=settings,
         table=table,
+        allowed=allowed,
     )
     return Study.begin(path, config)
 

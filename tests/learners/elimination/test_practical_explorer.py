@@ -134,7 +134,7 @@ def test_sizes_beyond_memory_are_refused_with_a_remedy():
 
 def test_orders_of_actions_are_permutations_and_all_occur():
     problem = Problem(Shape(states=50, actions=3, horizon=20), 10, np.ones(50, bool))
-    order = shuffled_actions(problem, np.random.default_rng(7))
+    order = shuffled_actions(problem.shape, np.random.default_rng(7))
     assert order.shape == (20, 50, 3)
     assert (np.sort(order, axis=-1) == np.arange(3)).all()
     first = np.bincount(order[..., 0].ravel(), minlength=3)
@@ -144,7 +144,7 @@ def test_orders_of_actions_are_permutations_and_all_occur():
 def test_greedy_actions_follow_the_model_and_break_ties_by_the_order():
     made = explorer()
     model = made.model()  # knows nothing: all actions tie
-    order = shuffled_actions(made.problem, np.random.default_rng(8))
+    order = shuffled_actions(made.problem.shape, np.random.default_rng(8))
     assert np.array_equal(greedy_actions(model, order), order[..., 0])
 
 

@@ -595,8 +595,8 @@ class EnumeratedPolicies:
         return len(self.indices)
 
     def policy(self, index: int) -> IntArray:
-        """The policy with this number; action 0 where no episode can be."""
-        actions = np.zeros((self.shape.horizon, self.shape.states), np.int64)
+        """The policy with this number; the first action where no episode can be."""
+        actions = self.shape.first.copy()
         decode_policy(index, self.points, actions, self.shape.actions)
         return actions
 
@@ -653,7 +653,9 @@ class EnumeratedPolicies:
     @property
     def complete(self) -> bool:
         """Whether nothing has been dropped; then one dynamic program does what a pass does."""
-        return len(self.indices) == int(self.shape.actions ** len(self.points))
+        return self.shape.allowed is None and len(self.indices) == int(
+            self.shape.actions ** len(self.points)
+        )
 
     def _everyone(
         self, transitions: FloatArray, initial: FloatArray, salt: int
@@ -692,4 +694,8 @@ def enumerate_policies(shape: Shape, start: BoolArray) -> EnumeratedPolicies:
             f"{shape.actions}^{len(points)} policies are too many to list (the limit is 2^25); "
             f"use structure='practical', which never lists them."
         )
-    return EnumeratedPolicies(shape, points, np.arange(total, dtype=np.int64))
+    listed = np.arange(total, dtype=np.int64)
+    if shape.allowed is not None:
+        for k, (h, x) in enumerate(reversed(points.tolist())):
+            listed = listed[shape.allowed[h, x, listed // shape.actions**k % shape.actions]]
+    return EnumeratedPolicies(shape, points, listed)

@@ -45,7 +45,13 @@ from discreet.learners.elimination.active_set import (
     weighted_plan,
 )
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
-from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
+from discreet.mdp.policies import (
+    DeterministicPolicy,
+    MixturePolicy,
+    Policy,
+    StochasticPolicy,
+    uniform_policy,
+)
 from discreet.mdp.shape import Shape
 from discreet.privacy.projection.valid_counts import valid_counts
 from discreet.privacy.statistics import PrivateCounts
@@ -324,7 +330,7 @@ class ImplicitElimination:
         policies, weights = visiting_mixture(active)
         if part == "fine" and self.settings.fine == "coverage":
             policies, weights = self._with_design(active, policies, weights)
-        return _playable(policies, weights, model)
+        return _playable(policies, weights, model, self.problem.shape)
 
     def learn(self, part: str, batch: CountPool, length: float, rng: np.random.Generator) -> None:
         """Take the private counts of a batch of a stage of this length."""
@@ -347,9 +353,10 @@ class ImplicitElimination:
         else:
             upper, lower = upper_and_lower(model, self.printed.iota, self.settings.confidence)
             margin = 0.0
+        lower = np.where(self.problem.shape.mask, lower, -np.inf)
         best = float(model.initial @ optimal_values(model.transitions, lower)[0])
         threshold = best - margin if self.pool.users else -np.inf
-        order = shuffled_actions(self.problem, rng)
+        order = shuffled_actions(self.problem.shape, rng)
         return ImplicitActiveSet(model.transitions, model.initial, upper, threshold, order)
 
     def _with_design(
@@ -390,10 +397,17 @@ def with_auxiliary(
     return merge_policies(both, shares)
 
 
-def shuffled_actions(problem: Problem, rng: np.random.Generator) -> IntArray:
-    """``[H, X, A]``: the order in which ties prefer actions, so that no action is special."""
-    names = np.broadcast_to(np.arange(problem.shape.actions), problem.shape.visits)
-    return rng.permuted(names, axis=-1)
+def shuffled_actions(shape: Shape, rng: np.random.Generator) -> IntArray:
+    """``[H, X, A]``: the order in which ties prefer actions, so that no action is special.
+
+    In the place of an action that is not possible stands one that is, a second time.
+    """
+    order = rng.permuted(np.broadcast_to(np.arange(shape.actions), shape.visits), axis=-1)
+    if shape.allowed is None:
+        return order
+    possible = np.take_along_axis(shape.allowed, order, axis=-1)
+    one = np.take_along_axis(order, possible.argmax(axis=-1)[..., None], axis=-1)
+    return np.where(possible, order, one)
 
 
 def greedy_actions(model: AbsorbingModel, order: IntArray) -> IntArray:
@@ -412,16 +426,17 @@ def visiting_mixture(active: ImplicitActiveSet) -> tuple[IntArray, FloatArray]:
     return merge_policies(within, np.ones(len(within)))
 
 
-def _playable(policies: IntArray, weights: FloatArray, model: AbsorbingModel) -> Policy:
+def _playable(
+    policies: IntArray, weights: FloatArray, model: AbsorbingModel, shape: Shape
+) -> Policy:
     """The mixture, with random actions in states that the model knows nothing about.
 
     The model does not reach such states or ends there, so no upper value changes by it.
     """
-    actions = model.rewards.shape[-1]
     known = model.known
     distinct, shares = merge_policies(np.where(known, policies, 0), weights)
-    choices = np.eye(actions)[distinct]
-    choices[:, ~known] = 1.0 / actions
+    choices = np.eye(shape.actions)[distinct]
+    choices[:, ~known] = uniform_policy(shape).probabilities[~known]
     return MixturePolicy(tuple(StochasticPolicy(choice) for choice in choices), shares)
 
 

@@ -162,7 +162,8 @@ def optimistic(
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
     No action is worth more than a reward of one and then the best state of the next step; one that
-    is not known is worth that much.
+    is not known is worth that much. The largest ``tie`` wins where values are alike, and where it
+    is negative an action is not possible.
     """
     horizon, states, choices = model.number.shape
     moments = np.empty(MOMENTS)
@@ -174,6 +175,8 @@ def optimistic(
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
+                if tie[h, s, a] < 0.0:
+                    continue
                 moved, paid = model.transition_sums[h, s, a], model.reward_sums[h, s, a]
                 for m in range(MOMENTS):
                     moments[m] = 0.0
@@ -470,8 +473,9 @@ class Planner:
             np.zeros((horizon, states)),
         )
         wide = np.zeros(self.shape.visits) if width is None else width
+        luck = np.where(self.shape.mask, tie, -1.0)
         rows, explore = sparse(model.probabilities), width is not None
-        optimistic(model, rows, wide, hiding, explore, self.centre, tie, candidate)
+        optimistic(model, rows, wide, hiding, explore, self.centre, luck, candidate)
         candidate.occupancy[0] = self.initial
         occupancy_of(model, candidate.actions, False, candidate.occupancy)
         return candidate

@@ -203,8 +203,8 @@ def ICUSepsis(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
 
     Choudhary, Gupta and Thomas (2024), "ICU-Sepsis: A Benchmark MDP Built from Real Medical Data".
     An episode pays 1 if the patient survives within ``horizon`` steps of four hours. Actions that
-    the records do not support in a state do what the authors' environment does with them: a random
-    admissible action is taken (`discreet.mdp.admissible_actions` tells which are).
+    the records do not support in a state are not possible there: they are the authors' inadmissible
+    actions, and ``mdp.allowed`` is the mask of all others.
     """
     from discreet.mdp.gymnasium import from_gymnasium
 
