@@ -75,7 +75,7 @@ def test_a_continual_learner_needs_only_a_policy():
     assert learner.planner() is None
     assert learner.coefficients(np.arange(7)).shape == (7, 0)
     assert learner.memory().shape == (1, 4, 2, 3)
-    assert not learner.memory().any()
+    assert (learner.memory() == learner.q).all()
     assert learner.stochastic is False
     assert learner.summary == ""
     assert learner.settings_type is ContinualSettings
