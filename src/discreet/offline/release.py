@@ -20,10 +20,10 @@ of all, is not.
    looked at. The slots of the counters (`Slots`) are a function of them alone.
 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER (never
    recommended), the state after the last step to state 0 (unless steps are pooled), rewards to bits
-   by random numbers of their own, episodes that start in no declared start to nothing, and others to
-   nothing from the first action on that is not possible. Two data sets that differ in one person's
-   episodes are mapped to two that do. No well-formed episode is refused: the refusal itself would
-   say that somebody took it.
+   by random numbers of their own, episodes that start in no declared start to nothing, and others
+   to nothing from the first action on that is not possible. Two data sets that differ in one
+   person's episodes are mapped to two that do. No well-formed episode is refused: the refusal
+   itself would say that somebody took it.
 3. *One release.* The sums of the mapped episodes go through one batch release of a central
    mechanism, which has its own proof for neighbours of step 2, and are forgotten. All episodes of a
    person meet in it: its counters move m times as far as for one, and have m times the noise
