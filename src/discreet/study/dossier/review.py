@@ -28,6 +28,7 @@ import base64
 import hashlib
 import importlib.util
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -408,13 +409,22 @@ def check_policy(bundle: Bundle) -> str:
     counting = [entry for entry in bundle.entries if entry["kind"] in ("batch", "close")]
     recorded = counting[-1].get("recommends") if counting else None
     expect(recorded in (None, digest), f"the ledger recorded the policy {recorded}, not {digest}")
-    value = said["value"]
-    worth = f"{value['value']:.3f} (95% interval {value['low']:.3f} to {value['high']:.3f})"
+    worth = _worth(bundle, **said["value"])
     expect(
         f"Worth {worth}" in bundle.page.texts[7], f"the page does not say that it is worth {worth}"
     )
     _check_cells(bundle.page.rows[7], rows, bundle.size("states"))
     return f"{digest}, {'recorded by the ledger' if recorded else 'of an unfinished study'}"
+
+
+def _worth(bundle: Bundle, value: float, low: float, high: float) -> str:
+    """The value as the page says it: not known where it may be nearly anything."""
+    expect(low <= value <= high, f"the policy is worth {value}, which is outside its interval")
+    least, most = bundle.design.get("table", {}).get("reward_range", (0, 1))
+    if high - low > 0.99 * (most - least) * bundle.size("steps"):
+        return "not known yet"
+    digits = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
+    return f"{value:,.{digits}f} (95% interval {low:,.{digits}f} to {high:,.{digits}f})"
 
 
 def _check_cells(shown: list[list[str]], rows: list[Any], states: int) -> None:
