@@ -499,6 +499,21 @@ def test_the_bundle_is_written_and_its_digest_said(place, discreet, run):
     assert (plain["bundle"], plain["head"]) == ("other.zip", resumed(place).head)
 
 
+def test_the_entry_for_a_registry(rehearsed, discreet, run):
+    code, out, _ = discreet("study", "registry", "study.db")
+    assert code == 0
+    assert "Privacy unit" in out
+    assert "To be filled in, by hand or with --curator" in out
+    given = ("--curator", "A clinic", "--use", "care", "--region", "EU", "--author", "Me")
+    plain = run("registry", "study.db", *given, "--output", "entry.json")
+    assert plain["to_fill_in"] == []
+    assert json.loads((rehearsed / "entry.json").read_text()) == plain["entry"]
+    assert REHEARSED in plain["entry"]["deployment"]["basic"]["name"]
+    code, _, err = discreet("study", "registry", "study.db", "--sector", "Health")
+    assert code == 2
+    assert "Expected a sector among Technology, Healthcare" in err
+
+
 def test_where_it_cannot_be(rehearsed, discreet):
     code, out, err = discreet("study", "report", "study.db", "--output", "page.txt")
     assert (code, out) == (2, "")

@@ -505,6 +505,66 @@ def bundle(
     say(f"python -I review.py --head {study.head}")
 
 
+@dataclass(frozen=True)
+class Registered:
+    """What a registry asks that a study's file does not know."""
+
+    name: Annotated[Text, Option(help="Of what is published.")] = None
+    curator: Annotated[
+        list[str] | None, Option(help="Who publishes it; may be given several times.")
+    ] = None
+    use: Annotated[Text, Option(help="What it is meant for.")] = None
+    region: Annotated[Text, Option(help="Whose data, or whose laws.")] = None
+    date: Annotated[Text, Option(help="Of the publication, 2026-11-18; today if left out.")] = None
+    sector: Annotated[
+        Text, Option(help="Technology, Healthcare, Education, Government, Energy or Finance.")
+    ] = None
+    author: Annotated[
+        list[str] | None, Option(help="Who wrote the entry; may be given several times.")
+    ] = None
+
+
+@app.command()
+@grouped
+def registry(
+    file: StudyFile,
+    about: Registered,
+    output: Annotated[Path | None, Option(help="Write the entry here, .json.")] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """The study as an entry of a public registry of deployments (OpenDP's, tier 3)."""
+    from discreet._files import check_output, write_text
+    from discreet.study.dossier.registry import About, open_fields, registry_entry, rows
+
+    study = _opened(file, head, to_read=True)
+    given = About(
+        name=about.name,
+        curators=tuple(about.curator or ()),
+        use=about.use,
+        region=about.region,
+        date=about.date,
+        sector=about.sector,
+        authors=tuple(about.author or ()),
+    )
+    entry = registry_entry(study, given)
+    missing = open_fields(entry)
+    if output is not None:
+        check_output(output, ".json")
+        write_text(output, json_text.dumps(entry, indent=1, ensure_ascii=False) + "\n")
+    if json:
+        plain = {"study": str(file), **_guaranteed(study), "entry": entry, "to_fill_in": missing}
+        echo_json({**plain, "output": output and str(output), "head": study.head})
+        return
+    if output is None:
+        print_table(f"Registry entry of {file}", FACTS, [(name, str(x)) for name, x in rows(study)])
+    else:
+        say(f"{output}: {study.guarantee}")
+    if missing:
+        options = "--curator, --use, --region, --author"
+        say(f"To be filled in, by hand or with {options}: {', '.join(missing)}.")
+
+
 @app.command()
 def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
     """Check the whole file: pages, chain of hashes, nobody counted twice. It is only read."""

@@ -333,23 +333,35 @@ def test_bounds_are_rounded_up(epsilon):
     assert math.exp(epsilon) <= factor <= 1.02 * math.exp(epsilon)
     exact = 100 * (math.exp(epsilon) + 1e-6) / (math.exp(epsilon) + 1)
     assert exact <= right <= exact + 0.1
-    assert "one in 1,000,000" in said[2] or "one in 999,999" in said[2]
+    odds = float(said[2].split("at most ")[1].split(" to 9")[0])
+    assert math.exp(epsilon) + 0.001 <= odds <= 1.02 * math.exp(epsilon) + 0.001
+    percent = float(said[2].split(" to 9 (")[2].split("%")[0])
+    assert 100 * odds / (odds + 9) - 0.2 <= percent <= 100 * odds / (odds + 9) + 0.1
+    assert "if they would conclude it from 1 in 1,000 other records" in said[2]
+    risk = float(said[3].split("at most ")[1].split(" in 100")[0])
+    assert min(100, math.exp(epsilon) + 1e-4) <= risk <= 1.02 * math.exp(epsilon)
+    assert "one in 1,000,000" in said[4] or "one in 999,999" in said[4]
 
 
 def test_what_is_beyond_doubles_is_not_said_to_be_less():
     said = in_numbers(Guarantee(notion="JDP", epsilon=800.0, delta=3e-7))
     assert "more than inf times" in said[0]
     assert "at most 100% of cases" in said[1]
-    assert "This is weak: epsilon = 800" in said[2]
-    assert "one in 3,333,333." in said[3]
+    assert "inf to 9 (100%)" in said[2]
+    assert "at most 100 in 100" in said[3]
+    assert "This is weak: epsilon = 800" in said[4]
+    assert "one in 3,333,333." in said[5]
 
 
 def test_a_large_delta_makes_guesses_better():
     said = in_numbers(Guarantee(notion="JDP", epsilon=1.0, delta=0.25))
     assert f"at most {math.ceil(1000 * (math.e + 0.25) / (math.e + 1)) / 10:g}%" in said[1]
-    assert "at most one in 4." in said[2]
+    assert f"at most {math.ceil(10 * (math.e + 25)) / 10:g} in 100" in said[3]
+    assert "at most one in 4." in said[4]
 
 
 def test_a_pure_promise_has_no_chance_of_failure():
-    assert len(in_numbers(Guarantee(notion="LDP", epsilon=1.0, delta=0.0))) == 2
+    said = in_numbers(Guarantee(notion="LDP", epsilon=1.0, delta=0.0))
+    assert len(said) == 4
+    assert said[2].endswith("at most 2.72 to 9 (23.2%) after seeing everything.")
     assert in_numbers(NO_GUARANTEE) == ("Whoever sees what is published may learn everything.",)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.auditing.attack import epsilon_low
+from discreet.auditing.attack import CONFIDENCE, epsilon_bound, epsilon_low
 from discreet.auditing.cases import entries
 from discreet.auditing.examine import TOLERANCE, examine
 from discreet.auditing.neighbours import Episode, everything, opposites, total
@@ -85,6 +85,18 @@ class Examined:
             and not self.problems
             and all(row.holds for row in self.rows)
         )
+
+    def reach(self, epsilon: float) -> float:
+        """What the attack would prove, about, of a release that leaks ``epsilon`` in one bit.
+
+        No release with this pure guarantee is told apart more often than randomised response: the
+        bit is right with probability e^epsilon/(1 + e^epsilon). Half of the tries choose the test.
+        """
+        count = self.runs // 2
+        right = round(count / (1 + math.exp(-epsilon)))
+        fired = np.arange(count) < right
+        level = 1 - (1 - CONFIDENCE) / 2
+        return max(0.0, epsilon_bound(fired, ~fired, 0.0, level))
 
 
 def proofs(mechanism: Mechanism, sizes: Sequence[int], progress: Progress) -> list[Proof]:

@@ -22,6 +22,7 @@ from discreet.errors import InvalidInputError, MissingExtraError, StudyError
 from discreet.privacy.guarantee import REHEARSED, Guarantee, odds, rounded_down, rounded_up
 from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, noise_lines, proofs
+from discreet.study.dossier.registry import rows
 from discreet.study.estimate import Answer
 from discreet.study.files import rows_of
 from discreet.study.ledger import software
@@ -121,7 +122,9 @@ def render(material: Material) -> str:
             study=study,
             made=material.made,
             software=software(),
+            inf=math.inf,
             numbers=in_numbers(study.guarantee),
+            registered=rows(study),
             proofs=made,
             proven=bool(made) and all(proof.text for proof in made),
             uncertified=len(set(sizes) - proven) if proven and None not in proven else 0,
@@ -154,11 +157,15 @@ def render(material: Material) -> str:
 
 
 def in_numbers(guarantee: Guarantee) -> tuple[str, ...]:
-    """What epsilon and delta mean, in two or three sentences; all numbers rounded up.
+    """What epsilon and delta mean, in a few sentences; all numbers rounded up.
 
     A guess between two records, both as likely as not beforehand, is right with probability at
     most (e^epsilon + delta)/(e^epsilon + 1): its two errors obey p + e^epsilon·q >= 1 - delta, and
     the same with p and q exchanged (Kairouz, Oh and Viswanath 2015).
+
+    Odds: let somebody conclude A from what is seen. P(A | yours) <= e^epsilon·P(A | another) +
+    delta, so odds of 1 to 9 become at most (e^epsilon + delta/P(A | another)) to 9, and
+    P(A | another) >= 1/1000 is said. A risk is P(A | another) = 1/100.
     """
     if guarantee.notion == "none":
         return ("Whoever sees what is published may learn everything.",)
@@ -169,6 +176,10 @@ def in_numbers(guarantee: Guarantee) -> tuple[str, ...]:
         f"or unlikely because of what your record says (e^ε, ε = {rounded_up(guarantee.epsilon)}).",
         f"Somebody who must guess which of two records is yours, and knows all the others, is "
         f"right in at most {rounded_up(100 * right, 3)}% of cases; a coin is right in 50%.",
+        _odds(factor, guarantee.delta),
+        f"If what is published would harm 1 in 100 people with other records in your place, it "
+        f"harms at most {rounded_up(min(100.0, factor + 100 * guarantee.delta), 3)} in 100 with "
+        f"yours.",
     ]
     if warning := odds(guarantee.epsilon):
         said.append(f"This is weak: {warning}")
@@ -179,6 +190,17 @@ def in_numbers(guarantee: Guarantee) -> tuple[str, ...]:
             f"at most one in {one_in:,}."
         )
     return tuple(said)
+
+
+def _odds(factor: float, delta: float) -> str:
+    """What odds of 1 to 9 become at most."""
+    raised = factor + 1000 * delta
+    percent = 100.0 if raised == math.inf else 100 * raised / (raised + 9)
+    usual = ", if they would conclude it from 1 in 1,000 other records, too" if delta else ""
+    return (
+        f"Somebody who gives odds of 1 to 9 (10%) on a secret of yours gives at most "
+        f"{rounded_up(raised, 3)} to 9 ({rounded_up(percent, 3)}%) after seeing everything{usual}."
+    )
 
 
 def picture(answer: Answer, names: Vocabulary) -> dict[str, Any]:
@@ -343,5 +365,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(part)}" for name, part in value.items()) or "as usual"
+        parts = [f"{name} {_plain(part)}" for name, part in value.items() if part is not None]
+        return ", ".join(parts) or "as usual"
     return str(value)

@@ -280,7 +280,8 @@ def check_design(bundle: Bundle) -> str:
     page.says(9, "configuration (the study's identity)", digest)
     page.says(4, "learner", design["learner"])
     page.says(4, "participants in all", f"{design['episodes']:,}")
-    trust = sorted(f"{name} {value}" for name, value in design["trust"].items())
+    given = {name: value for name, value in design["trust"].items() if value is not None}
+    trust = sorted(f"{name} {value}" for name, value in given.items())
     said = page.fact(4, "trust model")
     expect(sorted(said.split(", ")) == trust, f"the page says {said!r}, the design {trust}")
     secure = design["sampler"] == "secure"
