@@ -115,8 +115,8 @@ def test_a_person_takes_part_and_everything_is_verified(discreet, folder, tmp_pa
         (tmp_path / "slip.json").write_text(json.dumps(life | {"rewards": [0, 7]}))
         code, _, err = discreet(*device, "--episode", str(tmp_path / "slip.json"))
         assert code == 2 and "rewards in [0, 1]. Nothing was sent; mend" in err
-        assert json.loads(discreet(*device, *episode)[1]) == {"state": "accepted"}
-        assert json.loads(discreet(*device, *episode)[1]) == {"state": "ticketSpent"}
+        assert json.loads(discreet(*device, *episode)[1]) == {"state": "accepted", "left": 0}
+        assert json.loads(discreet(*device, *episode)[1]) == {"state": "ticketSpent", "left": 0}
         _, out, _ = discreet("service", "status", "--url", url, "--json")
         assert json.loads(out)["totals"]["received"] == 1
         assert "SIMULATED" in discreet("service", "status", "--url", url)[1]

@@ -248,7 +248,7 @@ class MemoryOutbox:
     """An outbox without a disk."""
 
     def __init__(self):
-        self._kept = {}
+        self._kept, self._times = {}, {}
 
     def alone(self):
         return contextlib.nullcontext()
@@ -259,3 +259,8 @@ class MemoryOutbox:
 
     def write(self, owner, name, data):
         self._kept[owner] = (name, data)
+        if not data:
+            self._times.setdefault(owner, set()).add(name.split("-")[0])
+
+    def times(self, owner):
+        return len(self._times.get(owner, ()))

@@ -1719,10 +1719,59 @@ _RETURNING = (
     ),
     Mutant(
         "returning-service",
-        "the service takes participations that its tickets do not count",
-        "if mechanism.guarantee.participations > 1:",
-        "if mechanism.guarantee.participations > 99:",
-        ("test_people_who_return_are_refused_because_a_ticket_is_good_for_one_batch",),
+        "the proof of a charter is for one participation, whatever its tickets are worth",
+        '"participations": self.participations,\n                "states"',
+        '"participations": 1,\n                "states"',
+        ("test_a_charter_counts_on_people_who_return",),
+    ),
+    Mutant(
+        "returning-service-per-batch",
+        "a ticket is worth so many reports of a batch, and again in the next one",
+        "if uses >= most:",
+        "if row is not None and number == row.number and uses >= most:",
+        ("test_p31_a_ticket_is_worth_so_many_batches_and_one_report_in_each",),
+    ),
+    Mutant(
+        "returning-service-ignored",
+        "a ticket is worth all batches, once each",
+        'GOOD = "uses < ? AND',
+        'GOOD = "uses < 99 + ? AND',
+        ("test_a_ticket_that_somebody_else_has_spent_meanwhile_is_not_claimed",),
+    ),
+    Mutant(
+        "returning-service-twice-in-a-batch",
+        "a ticket gives a batch two reports",
+        'GOOD = "uses < ? AND coalesce(number, -1) <> ?"',
+        'GOOD = "uses < ? AND coalesce(number, -1) > -9 - ?"',
+        ("test_a_ticket_that_somebody_else_has_spent_meanwhile_is_not_claimed",),
+    ),
+    Mutant(
+        "returning-service-twice-in-a-batch-answered",
+        "a ticket that is in the open batch is not refused",
+        "if row is not None and number == row.number:",
+        "if row is not None and number == -9:",
+        ("test_p31_a_ticket_is_worth_so_many_batches_and_one_report_in_each",),
+    ),
+    Mutant(
+        "returning-service-counted-later",
+        "a report is answered, and its use is not on the disk",
+        "claimed = self._claim(list(chosen), row.number)",
+        "claimed = set(chosen)",
+        ("test_p31_an_attacker_is_counted_so_often_at_most_whoever_is_killed_when",),
+    ),
+    Mutant(
+        "returning-service-restored",
+        "a restored store gives those who were there before their other batches",
+        "UPDATE ticket SET uses = ?, number = ? WHERE uses < ?",
+        "UPDATE ticket SET uses = ?, number = ? WHERE uses < 1 AND uses < ?",
+        ("test_p22_a_restored_shuffler_lets_nobody_in_twice",),
+    ),
+    Mutant(
+        "returning-service-another-study",
+        "an analyser counts a study for other participations than its charter says",
+        "and study.guarantee.participations == charter.participations",
+        "and study.guarantee.participations > 0",
+        ("test_a_charter_counts_on_people_who_return",),
     ),
     Mutant(
         "returning-fit",
@@ -2243,8 +2292,8 @@ _SERVICE = (
     Mutant(
         "service-forgotten-tickets-admitted",
         "a lost store is recovered without the tickets of who was counted",
-        "if known < (people := sum(counted.values())):",
-        "if known < 0 * (people := sum(counted.values())):",
+        "if known < max([-(-reports // self._most), *counted.values()]):",
+        "if known < max([-(-reports // self._most) * 0, 0]):",
         ("test_p22_nobody_is_let_in_again_because_tickets_were_forgotten",),
     ),
     Mutant(
@@ -2257,8 +2306,8 @@ _SERVICE = (
     Mutant(
         "service-others-reports-deleted",
         "a device that many share encodes again for whoever was there before",
-        'self._folder.glob(f"{owner}-*.report")',
-        'self._folder.glob("*.report")',
+        'older in self._folder.glob(f"{owner}-*.report")',
+        'older in self._folder.glob("*.report")',
         ("test_tickets_that_share_an_outbox_are_encoded_once_each",),
     ),
     Mutant(
@@ -2320,22 +2369,22 @@ _SERVICE = (
     Mutant(
         "service-encoded-again",
         "a device draws fresh noise for the same episode after an error",
-        "sealed = self._outbox.read(owner, name)",
+        "sealed = self._outbox.read(self._owner, name)",
         "sealed = None",
         ("test_the_same_bytes_are_sent_until_somebody_answers",),
     ),
     Mutant(
         "service-second-encoding",
         "a shuffler that takes its refusal back gets a second encoding of the same episode",
-        '            if state in ("accepted", "ticketSpent"):\n                self._outbox',
-        '            self._outbox.write(owner, "", b" ")\n'
-        '            if state in ("accepted", "ticketSpent"):\n                self._outbox',
+        "            if state in TAKEN:\n                self._outbox",
+        '            self._outbox.write(self._owner, "", b" ")\n'
+        "            if state in TAKEN:\n                self._outbox",
         ("test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes",),
     ),
     Mutant(
         "service-sent-before-kept",
         "a device that is killed while it sends draws fresh noise when it comes back",
-        "                self._outbox.write(owner, name, sealed)\n",
+        "                self._outbox.write(self._owner, name, sealed)\n",
         "",
         ("test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back",),
     ),
@@ -2385,8 +2434,8 @@ _SERVICE = (
     Mutant(
         "service-expiry-frees-everybody",
         "an expired batch frees the tickets of all batches before it",
-        "UPDATE ticket SET number = NULL WHERE number = ?",
-        "UPDATE ticket SET number = NULL WHERE number <= ?",
+        "SET uses = uses - 1, number = NULL WHERE number = ?",
+        "SET uses = uses - 1, number = NULL WHERE number <= ?",
         ("test_an_expired_batch_frees_no_ticket_of_an_earlier_one",),
     ),
     Mutant(
@@ -2449,7 +2498,7 @@ _SERVICE = (
     Mutant(
         "service-restored-tickets-free",
         "a store that was put back from a copy lets people take part who have taken part since",
-        'self._execute("UPDATE ticket SET number = ? WHERE number IS NULL", VOID)',
+        "self._execute(query, self._most, VOID, self._most)",
         "pass",
         ("test_p22_a_restored_shuffler_lets_nobody_in_twice",),
     ),

@@ -82,6 +82,36 @@ def test_what_was_answered_is_neither_encoded_nor_sent_again(outbox, answer):
     assert len(shuffler.sent) == 1
 
 
+def test_a_device_says_how_often_its_ticket_is_still_good(outbox):
+    """Once in each batch; one that expired and is announced again does not count twice."""
+    of = charter(participations=3)
+    chain = [announced(of)]
+    shuffler = Shuffler(None, UnreachableError("x"), Refusal("alreadyInBatch"), None, chain=chain)
+    told = []
+
+    def attempt():
+        user = Participant(Chain(of, shuffler), shuffler, bytes(32), outbox)
+        with contextlib.suppress(UnreachableError):
+            told.append((user.attempt(lambda _: LIFE), user.left))
+
+    attempt()
+    attempt()  # nothing is sent for this manifest any more
+    for batch in (0, 1):
+        before = chain[-1].manifest
+        chain.append(announced(of, before.number + 1, before=before, batch=batch))
+        attempt()
+        attempt()
+    assert told == [
+        ("accepted", 2),
+        ("alreadyInBatch", 2),
+        ("alreadyInBatch", 2),
+        ("accepted", 1),
+        ("alreadyInBatch", 1),
+    ]
+    assert len(shuffler.sent) == 4 and len(set(shuffler.sent)) == 3
+    assert Participant(Chain(of, shuffler), shuffler, bytes([1]) * 32, outbox).left == 3
+
+
 def test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes(outbox):
     """Another encoding of the same episode would be a second look at it."""
     shuffler = Shuffler(Refusal("policyOutdated"), Refusal("noOpenBatch"), None)

@@ -17,7 +17,7 @@ from discreet.service.protocol.report import read, seal, seal_cell
 from helpers import services
 from helpers.clocks import ManualClock
 from helpers.service_analysers import counted_cells, running_study
-from helpers.service_kills import forked, killer
+from helpers.service_kills import attacked, forked, killer
 
 OF = services.charter()
 
@@ -370,6 +370,72 @@ def test_p17_the_analyser_announces_an_expired_batch_anew(tmp_path):
         assert analyser.study.guarantee.epsilon == float(of.epsilon)
         assert counted_cells(analyser.study) == second.manifest.users
         analyser.close()
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_p31_a_ticket_is_worth_so_many_batches_and_one_report_in_each(place, times):
+    """Across transactions, starts, lists that are read again, and a batch that expires."""
+    of, passes = services.charter(participations=times), ticket.make(3)
+    before, batch = None, 0
+    for number in range(times + 3):
+        store = services.new_store(place, of, passes)  # its list is read again
+        one = services.announced(of, number, before=before, batch=batch)
+        store.announce(one)
+        if number == 1:  # who was in it gets the use back
+            codes = store.submit(services.submissions(one, passes[:2]))
+            assert codes == (["accepted"] if times > 1 else ["ticketSpent"]) * 2
+            store.expire(1)
+        elif number <= times:
+            last = number in (times, 0) and times in (1, number)
+            again = "ticketSpent" if last else "alreadyInBatch"
+            twice = services.submissions(one, [passes[0]] * 2)
+            assert store.submit(twice) == ["accepted", again]
+            assert store.submit(twice) == [again] * 2
+            assert store.submit(services.submissions(one, passes[1:])) == ["accepted"] * 2
+            store.seal()
+            store.buckets(number, 0)
+            assert store.submit(twice[:1]) == [again]
+            store.done(number)
+            batch += 1
+        else:
+            assert store.submit(services.submissions(one, passes)) == ["ticketSpent"] * 3
+            store.expire(number)
+        before = one.manifest
+        store.close()
+
+
+def test_p31_people_come_back_and_are_counted_so_often_at_most(tmp_path):
+    """A whole study of the real roles: half as many tickets as reports, and each is used twice."""
+    with running_study(tmp_path, participations=2, episodes=24) as running:
+        analyser, people = running.analyser(), running.passes[:14]
+        assert analyser.study.guarantee.unit == "one person, up to 2 episodes"
+        running.to_the_end(analyser, iter(people + people))
+        analyser.study.verify()
+        assert counted_cells(analyser.study) == 24 == running.client.metrics()["tickets_spent"]
+        analyser.close()
+        known = [ticket.digest(one) for one in people] + people
+        for path in running.folder.rglob("*"):  # the analyser: no ticket, and nothing that links
+            held = path.read_bytes() if path.is_file() else b""
+            assert not any(one in held or one.hex().encode() in held for one in known)
+    store = services.new_store(tmp_path / "shuffler" / "s.db", running.of)
+    uses = [count for (count,) in store._execute("SELECT uses FROM ticket WHERE uses > 0")]
+    store.close()
+    assert sum(uses) == 24 and set(uses) == {1, 2}
+
+
+def test_p31_two_reports_of_one_ticket_have_nothing_in_common():
+    """But the ticket, which the shuffler keeps to itself: the analyser cannot link two batches."""
+    of, pass_ = services.charter(participations=2), ticket.make(1)[0]
+    one = services.announced(of)
+    two = services.announced(of, 1, before=one.manifest)
+    bodies = [read(services.real_report(each, pass_)).body for each in (one, two)]
+    parts = [{body[i : i + 8] for i in range(0, len(body), 4)} for body in bodies]
+    assert not parts[0] & parts[1]
+
+
+def test_p31_an_attacker_is_counted_so_often_at_most_whoever_is_killed_when(tmp_path, long_run):
+    found = attacked(tmp_path, 200 if long_run else 6)
+    assert found["most"] == found["participations"]  # what is guaranteed for is not refused
 
 
 def test_what_nobody_answers_can_be_asked_again():

@@ -376,7 +376,9 @@ def recorded_store(place, version):
     from discreet.service.shuffler.postgres import _SCHEMA
 
     tables = re.sub(r"\s+", " ", _SCHEMA)
-    assert tables.count(now) == 1
+    uses = ", uses BIGINT NOT NULL DEFAULT 0 CHECK (uses >= 0)"
+    assert tables.count(now) == tables.count(uses) == 1
+    tables = tables.replace(uses, "")
     rows = re.findall(r'INSERT INTO "\w+" VALUES\(.*?\);', text)
     assert len(rows) == 8
     with psycopg.connect(place) as database:
@@ -394,8 +396,10 @@ def test_p19_a_store_goes_on(place, version):
     store.adopt(on_new=lambda: pytest.fail("it has its charter"))
     one = announced(OF)
     assert (store.live().state, store.live().received) == ("open", 2)
-    late = report.read(fake_report(one, bytes([2]) * 32))
-    assert store.submit([late, late]) == ["accepted", "ticketSpent"]
+    early, late = (report.read(fake_report(one, bytes([i]) * 32)) for i in (1, 2))
+    assert store.submit([early, late, late]) == ["ticketSpent", "accepted", "ticketSpent"]
+    uses = store._execute("SELECT uses, number FROM ticket ORDER BY uses, hash")
+    assert [tuple(row) for row in uses] == [(0, None), (1, 0), (1, 0), (1, 0)]
     assert store.seal()
     assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     assert store.state(0) == "handed"
@@ -412,7 +416,7 @@ def test_p19_unknown_versions_are_refused(tmp_path):
     with pytest.raises(Refusal, match="unknownVersion"):
         report.read(b"\2" + fake_report(announced(OF), bytes(32))[1:])
     new_store(tmp_path / "s.db", OF).close()
-    sql(tmp_path / "s.db", "UPDATE about SET version = 3")
+    sql(tmp_path / "s.db", "UPDATE about SET version = 4")
     with pytest.raises(InvalidInputError, match="unknownVersion"):
         new_store(tmp_path / "s.db", OF)
     sql(tmp_path / "other.db", "CREATE TABLE other (x)")

@@ -65,10 +65,11 @@ def verified(running, analyser):
     return verification.check_ledger(analyser.study, verification.check_chain(running.of, own))
 
 
+@pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("state", ["open", "full", "sealed", "handed"])
-def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state):
-    """Who may be in a release is never asked again; whoever cannot be may come again."""
-    passes = ticket.make(3)
+def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state, times):
+    """Who may be in a release has used a batch, who cannot be may come again."""
+    passes, OF = ticket.make(3), charter(participations=times)
     store = new_store(place, OF, passes)
     one = announced(OF)
     store.announce(one)
@@ -86,6 +87,12 @@ def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state):
         assert code(store.announce, other) in ("batchPending", "badManifest")
     assert store.announce(two)
     assert store.state(0) == "abandoned" and code(store.buckets, 0, 0) == "batchAbandoned"
+    if times == 2:  # one use is left, and another one if nobody can have seen the first
+        assert store.submit(submissions(two, passes)) == ["accepted"] * 3
+        store.seal()
+        store.done(1)
+        two = announced(OF, 2, before=two.manifest, batch=1)
+        assert store.announce(two)
     expected = "ticketSpent" if state == "handed" else "accepted"
     assert store.submit(submissions(two, passes)) == [expected] * 3
     assert store.totals()["tickets_void"] == (3 if state == "handed" else 0)
@@ -128,7 +135,7 @@ def test_p21_a_batch_that_was_handed_over_is_void(tmp_path):
         running.client.messages(0, 0, lambda _: None)
         analyser.abandon()
         entry = analyser.study.ledger[-1]
-        assert (entry["returning"], entry["note"]["tickets"]) == ("nobody", "void")
+        assert (entry["returning"], entry["note"]["tickets"]) == ("nobody", "used")
         assert running.client.metrics()["tickets_void"] == wanted
         running.send(iter(running.passes[wanted:]))  # others take their places
         running.until(analyser, "counted")
@@ -182,9 +189,13 @@ def test_p22_a_backup_that_hangs_is_given_up_and_one_that_ends_is_written_down(
     assert analysers.last_backup(config) == (3, NOW)
 
 
-def test_p22_a_restored_shuffler_lets_nobody_in_twice(place):
-    """A copy has forgotten who came since: all tickets are void, whatever it remembers."""
-    passes = ticket.make(9)
+@pytest.mark.parametrize("times", [1, 3])
+def test_p22_a_restored_shuffler_lets_nobody_in_twice(place, times):
+    """A copy has forgotten who came since: all tickets are void, however many uses they had left.
+
+    Nobody can be counted more than the guaranteed number of times: from here on, not at all.
+    """
+    passes, OF = ticket.make(9), charter(participations=times)
     store = new_store(place, OF, passes[:6])
     one = announced(OF)
     store.announce(one)
@@ -196,7 +207,7 @@ def test_p22_a_restored_shuffler_lets_nobody_in_twice(place):
     assert store.state(0) == "open"
     other = announced(OF, 0, users=4)
     assert code(store.recover, [other.signed], digests) == "forbiddenMutation"
-    assert store.recover([one.signed, two.signed], digests) == 7
+    assert store.recover([one.signed, two.signed], digests) == (7 if times == 1 else 9)
     assert (store.state(0), store.state(1)) == ("abandoned", "abandoned")
     three = announced(OF, 2, before=two.manifest)  # batch 1 was counted, says the analyser
     assert store.announce(three)
@@ -204,6 +215,18 @@ def test_p22_a_restored_shuffler_lets_nobody_in_twice(place):
     new = ticket.make(3)
     store.admit([ticket.digest(each) for each in new])
     assert store.submit(submissions(three, new)) == ["accepted"] * 3
+    store.close()
+
+
+def test_p22_people_who_return_need_fewer_tickets_and_no_fewer_than_a_batch(place):
+    of, passes = charter(participations=2), [ticket.digest(each) for each in ticket.make(4)]
+    one = announced(of)
+    two = announced(of, 1, before=one.manifest, users=4)
+    chain = [one.signed, two.signed, announced(of, 2, before=two.manifest).signed]
+    store = new_store(place, of, [])
+    with pytest.raises(InvalidInputError, match=r"7 reports .* 2 of each person, and only 3 tick"):
+        store.recover(chain, passes[:3])
+    assert store.recover(chain, passes) == 4
     store.close()
 
 
@@ -216,7 +239,7 @@ def test_p22_nobody_is_let_in_again_because_tickets_were_forgotten(place):
     chain = [one.signed, two.signed, three.signed]
     store = new_store(place, OF, [])
     for few in (0, 2):
-        with pytest.raises(InvalidInputError, match=f"3 people were counted, and only {few} tick"):
+        with pytest.raises(InvalidInputError, match=f"3 reports .* and only {few} tick"):
             store.recover(chain, [ticket.digest(each) for each in passes[:few]])
         assert store.totals()["tickets"] == 0
     assert store.recover(chain, [ticket.digest(each) for each in passes]) == 6

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import discreet
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import DiscreetError, InvalidInputError, UnsupportedError
+from discreet.service.analyser import check_study
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
@@ -124,11 +125,23 @@ def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
         charter_of(asking, TRUST, Terms(), bytes(32))
 
 
-def test_people_who_return_are_refused_because_a_ticket_is_good_for_one_batch(tmp_path):
-    trust = dataclasses.replace(TRUST, participations=2)
-    study = discreet.start(tmp_path / "s.db", trust=trust, **study_arguments())
-    with pytest.raises(UnsupportedError, match="participations=2"):
-        charter_of(study, trust, Terms(), bytes(32))
+def test_a_charter_counts_on_people_who_return(tmp_path):
+    """Its noise and its certificate are for two batches, and no charter of one can claim them."""
+    made = {}
+    for times in (1, 2):
+        trust = dataclasses.replace(TRUST, participations=times)
+        study = discreet.start(tmp_path / f"{times}.db", trust=trust, **study_arguments())
+        made[times] = charter_of(study, trust, Terms(), bytes(32))
+        assert made[times].verify() <= made[times].delta
+        check_study(made[times], study)
+    once, twice = made[1], made[2]
+    assert once.mean < twice.mean
+    assert "one person, up to 2 episodes" in twice.guarantee and twice.participations == 2
+    for of, wrong in ((once, 2), (twice, 1), (twice, 3)):
+        with pytest.raises(InvalidInputError, match="certificate is refused"):
+            dataclasses.replace(of, participations=wrong).verify()
+    with pytest.raises(DiscreetError, match="participations"):
+        check_study(dataclasses.replace(twice, participations=3), study)
 
 
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):

@@ -1,11 +1,12 @@
-"""The service under strain: faults, and studies against the simulation's interval.
+"""The service under strain: an attacker, faults, and studies against the simulation's interval.
 
-python -m tests.soak.service [--minutes 10] [--studies 10] [--users 600] [--runs 100]
+python -m tests.soak.service [--minutes 10] [--studies 10] [--users 600] [--runs 100] [--kills 200]
 
-Studies, two or more, through a proxy that drops, doubles, truncates and delays requests: in the
-first all roles are killed, in every second one the shuffler is spared and its memory watched. Then
-the regret of studies with a few kills is compared with simulated runs of the same learner. A part
-with a zero is left out.
+An attacker who comes back as often as it can, to a shuffler that is killed again. Studies,
+two or more, through a proxy that drops, doubles, truncates and delays requests: in the first all
+roles are killed, in every second one the shuffler is spared and its memory watched. Then the regret
+of studies with a few kills is compared with simulated runs of the same learner. A part with a zero
+is left out.
 """
 
 import math
@@ -27,6 +28,7 @@ from discreet.service.demo.run import (
     free_port,
 )
 from helpers.faults import FaultProxy
+from helpers.service_kills import attacked
 from helpers.strain import strain
 from helpers.usage import memory
 
@@ -38,9 +40,11 @@ _GROWTH = 64.0
 
 
 def main() -> None:
-    """Both parts; exits with an error if one of them fails."""
-    sizes = {"studies": 10, "users": 600, "minutes": 10.0, "runs": 100}
+    """All parts; exits with an error if one of them fails."""
+    sizes = {"studies": 10, "users": 600, "minutes": 10.0, "runs": 100, "kills": 200}
     with strain(__doc__, **sizes) as (chosen, folder):
+        if chosen.kills:
+            print(attacked(folder, chosen.kills), flush=True)
         if chosen.minutes:
             soak(folder, chosen.users, 60 * chosen.minutes)
         if chosen.studies:

@@ -59,6 +59,9 @@ class Guaranteed:
     epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
     delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
     honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
+    participations: Annotated[
+        int, typer.Option(help="Batches that one person may take part in, once each.")
+    ] = 1
     min_users: Annotated[
         int, typer.Option(help="No batch is smaller; 0: a hundredth of all users.")
     ] = 0
@@ -84,7 +87,7 @@ class Studied:
     ] = "2"
     steps: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "6"
     start: Annotated[str, typer.Option(help="Start states with commas, if that is public.")] = ""
-    episodes: Annotated[int, typer.Option(help="How many users will take part in all.")] = 10_000
+    episodes: Annotated[int, typer.Option(help="How many reports will be counted in all.")] = 10_000
 
 
 @app.command("init")
@@ -119,6 +122,7 @@ def init(
             guaranteed.epsilon,
             guaranteed.delta,
             honest=guaranteed.honest,
+            participations=guaranteed.participations,
             min_users=guaranteed.min_users,
         ),
         url=url,
@@ -145,6 +149,9 @@ def _names(text: str) -> int | list[str]:
 def demo(
     environment: Annotated[str, typer.Option(help="treatment or energy.")] = "treatment",
     users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 1000,
+    participations: Annotated[
+        int, typer.Option(help="Batches that a ticket is worth; if several, users come back.")
+    ] = 1,
     kills: Annotated[int, typer.Option(help="SIGKILLs on the way, over all roles.")] = 0,
     runs: Annotated[int, typer.Option(help="Simulated runs to compare with.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the simulated lives.")] = 0,
@@ -166,7 +173,13 @@ def demo(
 
     if kills < 0 or runs < 2:
         raise InvalidInputError(f"Expected kills >= 0 and runs >= 2, got {kills} and {runs}.")
-    arrangement = Arrangement(world=environment, users=users, seed=seed, spare=50 if play else 0)
+    arrangement = Arrangement(
+        world=environment,
+        users=users,
+        participations=participations,
+        seed=seed,
+        spare=50 if play else 0,
+    )
     folder = output or Path(tempfile.mkdtemp(prefix="discreet-demo-")) / "service"
     began = time.monotonic()
     progress = _Line(quiet=json)
@@ -404,7 +417,7 @@ def device(
     from discreet.device import DeviceError
     from discreet.service.client import Client
     from discreet.service.configs import DeviceConfig
-    from discreet.service.participant import make_participant
+    from discreet.service.participant import TAKEN, make_participant
 
     settings = DeviceConfig.read(config)
     if ticket_file is not None:
@@ -424,8 +437,8 @@ def device(
             state = participant.attempt(lambda _: data)
         except DeviceError as error:  # the device knows nothing of the rest of the library
             raise InvalidInputError(f"{error} Nothing was sent; mend {str(episode)!r}.") from None
-    echo_json({"state": state})
-    if state not in ("accepted", "ticketSpent"):
+    echo_json({"state": state, "left": 0 if state == "ticketSpent" else participant.left})
+    if state not in TAKEN:
         raise typer.Exit(1)
 
 
@@ -530,10 +543,13 @@ def _show_charter(charter: "Charter") -> None:
     from discreet.privacy.guarantee import rounded_down
     from discreet.service.protocol.report import HEADER
 
+    often = charter.participations
+    worth = "1 batch" if often == 1 else f"{often} batches, one report in each"
     rows = [
         ["study", charter.id.hex()],
         ["purpose", charter.purpose],
         ["guarantee", charter.guarantee],
+        ["a ticket is worth", worth],
         ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
         ["least batch", f"{charter.min_users} users"],
         ["largest report", f"{HEADER + charter.largest_body:,} bytes"],

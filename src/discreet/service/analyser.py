@@ -197,7 +197,8 @@ class Analyser:
 
         A person decides so, when the key of an open batch is lost or the study was put back from a
         backup. The ledger says it, and a manifest that the shuffler and every device check. What
-        becomes of the tickets is the shuffler's to say: free if nothing was handed over.
+        becomes of the tickets is the shuffler's to say: free if nothing was handed over, else this
+        counts as one of their batches.
 
         Returns:
             What was done, in words.
@@ -225,7 +226,7 @@ class Analyser:
             returning="unseen" if free and first == last else "nobody",
             note={
                 "abandoned": f"{first} to {last}",
-                "tickets": f"those of manifest {last} are free again" if free else "void",
+                "tickets": f"those of manifest {last} are free again" if free else "used",
             },
         )
         self._at("reissue.after")
@@ -486,7 +487,7 @@ class Analyser:
             f"more people than the charter allows for sent no noise, or the shuffler gave other "
             f"bytes. Nothing was counted. A person decides: count the batch with `discreet service "
             f"analyser --config FILE --accept {number}`, or give it up with `discreet service "
-            f"abandon --config FILE`: its tickets are void then."
+            f"abandon --config FILE`: its tickets count as used then."
         )
 
     def _acknowledge(self, number: int) -> None:
@@ -541,13 +542,14 @@ def check_study(charter: Charter, study: Study) -> None:
         own = charter.device(policy_of(study), study.batch_size)
         same = own.problem.pairs == theirs.problem.pairs
         same = same and own.groups == getattr(theirs, "groups", None)
+        same = same and study.guarantee.participations == charter.participations
     except InvalidInputError:  # a policy of another shape
         same = False
     if not same:
         raise DiscreetError(
             "The charter's devices and the study do not speak of the same groups: its shape, "
-            "statistics, noise or start states are others. Use the charter and the study of one "
-            "and the same `discreet service init`."
+            "statistics, noise, participations or start states are others. Use the charter and the "
+            "study of one and the same `discreet service init`."
         )
 
 

@@ -152,9 +152,11 @@ class Monitor:
                 self._counted_once(public),
             ],
         }
+        most, epsilon = charter.participations, rounded_up(charter.epsilon)
+        often = "once" if most == 1 else f"in {most} batches together"
         facts = {
             "users so far": f"{study.users:,} of {study.episodes:,}, {study.batches} batches",
-            "privacy spent": f"by each of them, once: epsilon {rounded_up(charter.epsilon)}, delta "
+            "privacy spent": f"by each of them, {often}: epsilon {epsilon}, delta "
             f"{rounded_up(charter.delta, 3)}, unless shuffler and analyser work together",
         }
         names, paused = charter.names, not public.get("batches_open")
@@ -209,13 +211,14 @@ class Monitor:
         return None if date is None else self._clock.now() - date
 
     def _counted_once(self, public: dict[str, int]) -> Check:
-        """No more people are counted than tickets are spent, or void since a store was lost."""
-        name, users = "each ticket counted once", self._analyser.study.users
+        """No more reports are counted than tickets gave, or could have before a store was lost."""
+        often, users = self._analyser.charter.participations, self._analyser.study.users
+        name = "each ticket counted once" + (f" in {often} batches at most" if often > 1 else "")
         if "tickets_spent" not in public:
             return Check(name, "yellow", "the shuffler does not answer")
         spent, void = public["tickets_spent"], public["tickets_void"]
-        colour: Colour = "green" if users <= spent + void else "red"
-        return Check(name, colour, f"{users:,} counted, {spent:,} tickets spent, {void:,} void")
+        colour: Colour = "green" if users <= spent + often * void else "red"
+        return Check(name, colour, f"{users:,} counted, {spent:,} uses of tickets, {void:,} void")
 
     def checks(self) -> dict[str, list[Check]]:
         """All checks, those of this moment too."""

@@ -25,6 +25,8 @@ from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
 
 _LONGEST_DELAY = 86_400
+TAKEN = ("accepted", "alreadyInBatch", "ticketSpent")
+"""Answers after which nothing more is sent for a manifest."""
 Episode = Mapping[str, object]
 Play = Callable[[Announced], Episode]
 """Plays the policy of a manifest: states, actions, rewards."""
@@ -33,8 +35,8 @@ Play = Callable[[Announced], Episode]
 class Outbox:
     """Where a device keeps what it sealed, before it is sent for the first time.
 
-    By a name for the ticket (its owner) and one for the manifest, in a folder of the device: it
-    outlives a device that is killed. Empty bytes stand for a report that was answered.
+    By a name for the ticket (its owner) and one for batch and manifest, in a folder of the device:
+    it outlives a device that is killed. Empty bytes stand for a report that was answered.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,15 +62,23 @@ class Outbox:
         return path.read_bytes() if path.exists() else None
 
     def write(self, owner: str, name: str, data: bytes) -> None:
-        """Keep this; what was kept before for this owner goes when this is on the disk."""
+        """Keep this; other bytes that were kept for this owner go when this is on the disk."""
         path = self._path(owner, name)
         if not data:  # should a power cut undo this, the same bytes are sent again
             path.write_bytes(data)
             return
         write_atomically(path, data, private=True)
         for older in self._folder.glob(f"{owner}-*.report"):
-            if older != path:
+            if older != path and older.stat().st_size:
                 older.unlink()
+
+    def times(self, owner: str) -> int:
+        """In how many batches a report of this owner was answered, as far as this device knows.
+
+        A batch that expired and was announced again counts once.
+        """
+        files = self._folder.glob(f"{owner}-*.report")
+        return len({one.name.split("-")[1] for one in files if not one.stat().st_size})
 
     def _path(self, owner: str, name: str) -> Path:
         return self._folder / f"{owner}-{name}.report"
@@ -165,13 +175,15 @@ class Participant:
             )
         self._chain, self._client, self._ticket, self._outbox = chain, client, ticket, outbox
         self._delay, self._pause, self._draws = delay, pause, draws
+        self._owner = tickets.digest(ticket).hex()[:32]
 
     def attempt(self, play: Play) -> str:
         """Take part in the open batch, once.
 
         Returns:
-            ``accepted``; ``ticketSpent`` (perhaps by an earlier attempt whose answer was lost);
-            ``policyOutdated`` or ``noOpenBatch``: come again, for another manifest.
+            ``accepted``; ``alreadyInBatch`` or, with no use of the ticket left, ``ticketSpent``
+            (perhaps by an earlier attempt whose answer was lost); ``policyOutdated`` or
+            ``noOpenBatch``: come again, for another manifest.
 
         Raises:
             UnreachableError: nobody knows whether the report arrived: attempt again, the same
@@ -182,23 +194,31 @@ class Participant:
                 announced = self._chain.current()
             except Refusal as refusal:
                 return _come_again(refusal, ("noOpenBatch",))
-            owner, name = tickets.digest(self._ticket).hex()[:32], announced.hash.hex()
-            sealed = self._outbox.read(owner, name)
+            name = f"{announced.manifest.batch}-{announced.hash.hex()}"
+            sealed = self._outbox.read(self._owner, name)
             if sealed is None:
                 cells = announced.device.encode(play(announced), self._draws)
                 sealed = report.seal(cells, announced, self._ticket)
-                self._outbox.write(owner, name, sealed)
+                self._outbox.write(self._owner, name, sealed)
             if not sealed:
-                return "ticketSpent"
+                return "alreadyInBatch" if self.left else "ticketSpent"
             self._pause(secrets.SystemRandom().uniform(0, self._delay))
             try:
                 self._client.send(sealed)
                 state = "accepted"
             except Refusal as refusal:
-                state = _come_again(refusal, ("ticketSpent", "policyOutdated", "noOpenBatch"))
-            if state in ("accepted", "ticketSpent"):
-                self._outbox.write(owner, name, b"")
+                state = _come_again(refusal, (*TAKEN, "policyOutdated", "noOpenBatch"))
+            if state in TAKEN:
+                self._outbox.write(self._owner, name, b"")
             return state
+
+    @property
+    def left(self) -> int:
+        """Batches for which the ticket is still good, as far as this device knows.
+
+        The shuffler knows better: it says ``ticketSpent``.
+        """
+        return max(0, self._chain.charter.participations - self._outbox.times(self._owner))
 
 
 def _come_again(refusal: Refusal, expected: tuple[str, ...]) -> str:

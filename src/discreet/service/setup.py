@@ -163,11 +163,6 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
             f"A service needs Shuffle(..., mechanism={' or '.join(map(repr, able))}) and a learner "
             f"in batches, such as 'flow-ucb'."
         )
-    if mechanism.guarantee.participations > 1:
-        raise UnsupportedError(
-            f"A ticket of the service is good for one batch, got "
-            f"participations={mechanism.guarantee.participations}; use participations=1."
-        )
     names, problem = study.names, study.problem
     if study.batch_size < mechanism.min_users:
         raise UnsupportedError(
@@ -193,6 +188,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
         min_users=mechanism.min_users,
         patience=terms.patience,
         signing_key=signing_key,
+        participations=mechanism.guarantee.participations,
         rehearsal=terms.rehearsal,
     )
 

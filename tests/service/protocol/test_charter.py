@@ -23,6 +23,20 @@ def test_the_promise_is_never_rounded_to_something_smaller():
     assert said == "(1.001, 1.01e-06)-SDP, one user's whole episode, replace-one"
 
 
+def test_who_returns_is_protected_as_one_person_and_known_to_the_shuffler():
+    twice = charter(participations=2)
+    assert Charter.from_bytes(twice.data) == twice
+    assert twice.guarantee.endswith("-SDP, one person, up to 2 episodes, replace-one")
+    [linked] = [what for what in twice.collusion.values() if what not in OF.collusion.values()]
+    assert linked.startswith("which batches one ticket was used in")
+    assert OF.data.count(b"participations") == 1  # in the certificate: said only if there are more
+    for wrong in (b"1", b"0", b"true", b"2.0"):
+        text = twice.data.replace(b'"participations":2', b'"participations":' + wrong)
+        assert text != twice.data
+        with pytest.raises(InvalidInputError):
+            Charter.from_bytes(text)
+
+
 def test_no_more_users_may_collude_than_are_covered():
     [covered] = [who for who in charter(honest=Fraction("0.3333334")).collusion if "up to" in who]
     assert covered == "up to 66.66% of a batch's users with analyser"
@@ -34,6 +48,7 @@ def test_no_more_users_may_collude_than_are_covered():
     [
         ({"min_users": 1}, "two users"),
         ({"patience": 0}, "a second"),
+        ({"participations": 0}, "one participation"),
         ({"honest": Fraction(0)}, "honest fraction"),
         ({"honest": Fraction(3, 2)}, "honest fraction"),
         ({"delta": Fraction(0)}, "delta"),

@@ -109,7 +109,8 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
         picture(browser, f"{width}-review")
         browser.click("#send")
         browser.wait("!document.querySelector('#outcome').hidden")
-        assert "was taken" in browser.text("#outcome")
+        assert "was taken" in browser.text("#outcome") and "is spent" in browser.text("#outcome")
+        assert not browser.run("document.querySelector('#linked').checkVisibility()")
         picture(browser, f"{width}-sent")
         sent = [address for method, address in browser.requests if method == "POST"]
         assert sent == [f"{url}/v1/reports"]
@@ -122,6 +123,40 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
         assert again.json()["code"] == "ticketSpent"
         assert len(bytes.fromhex(digits)) == 65 + one.body
     opened(http, one)
+
+
+def test_a_person_comes_back_with_the_same_ticket(tmp_path):
+    of, passes = charter(participations=2), ticket.make(5)
+    shuffler = make_test_shuffler(tmp_path / "shuffler.db", of, passes)
+    one = announced(of, deadline=int(NOW) + 500)
+    two = announced(of, 1, before=one.manifest, deadline=int(NOW) + 500)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with (
+        serving(shuffler, world=WORLD) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=120) as http,
+        Browser(tmp_path) as browser,
+    ):
+        assert http.put("/v1/batches/0", content=one.signed, headers=headers).status_code == 201
+        assert http.post("/v1/reports", content=real_report(one, passes[1])).status_code == 201
+        browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
+        browser.wait("document.body?.dataset.ready")
+        assert "all of your episodes together: up to 2" in browser.text("#guarantee")
+        assert "this server can tell that it came back" in browser.text("#linked")
+        play(browser)
+        browser.click("#send")
+        browser.wait("document.querySelector('#outcome').innerText.includes('good for 1 batch')")
+        browser.click("#begin")  # the same batch takes no second report, and none is encoded
+        browser.wait("document.querySelector('#outcome').innerText.includes('in this batch')")
+        assert http.post("/v1/reports", content=real_report(one, passes[2])).status_code == 201
+        opened(http, one)
+        assert http.post("/v1/batches/0/done", headers=headers).status_code == 200
+        assert http.put("/v1/batches/1", content=two.signed, headers=headers).status_code == 201
+        play(browser)
+        browser.click("#send")
+        browser.wait("document.querySelector('#outcome').innerText.includes('is spent')")
+        assert http.post("/v1/reports", content=real_report(two, passes[0])).json()["code"] == (
+            "ticketSpent"
+        )
 
 
 def play(browser):

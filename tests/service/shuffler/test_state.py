@@ -145,15 +145,19 @@ def test_an_expired_batch_frees_no_ticket_of_an_earlier_one(store):
     assert store.submit(submissions(three, passes)) == ["ticketSpent"] * 3
 
 
-def test_a_ticket_that_somebody_else_has_spent_meanwhile_is_not_claimed(store):
-    """It was found free in the same transaction, so this cannot happen; checked all the same."""
-    _, passes = filled(store, OF)
+@pytest.mark.parametrize(("times", "number"), [(1, 1), (2, 0)])
+def test_a_ticket_that_somebody_else_has_spent_meanwhile_is_not_claimed(place, times, number):
+    """It was found good in the same transaction, so this cannot happen; checked all the same."""
+    of = charter(participations=times)
+    store = new_store(place, of)
+    _, passes = filled(store, of)
     digests = [ticket.digest(x) for x in passes]
     try:
-        assert store._claim(digests, 1) == set()
+        assert store._claim(digests, number) == set()
     except StoreBusyError:
         store._roll_back()
-    assert store._execute("SELECT DISTINCT number FROM ticket") == [(0,)]
+    assert store._execute("SELECT DISTINCT number, uses FROM ticket") == [(0, 1)]
+    store.close()
 
 
 def test_a_batch_that_lost_a_body_is_never_released(store):
@@ -252,7 +256,7 @@ def test_of_two_charters_at_once_one_is_adopted_and_the_other_refused(store):
 def test_a_store_of_another_version_is_refused(place):
     one = new_store(place, OF)
     with one._transaction("test"):
-        one._execute("UPDATE about SET version = 3")
+        one._execute("UPDATE about SET version = 4")
     with pytest.raises(InvalidInputError, match="unknownVersion"):
         one.adopt(on_new=lambda: None)
     one.close()
@@ -317,19 +321,22 @@ def run(machine, examples, steps=30):
     run_state_machine_as_test(machine, settings=chosen)
 
 
-def test_sqlite_does_what_the_model_does(tmp_path, long_run):
+@pytest.mark.parametrize("times", [1, 2])
+def test_sqlite_does_what_the_model_does(tmp_path, long_run, times):
     numbers = itertools.count()
 
     class Machine(StoreMachine):
+        most = times
+
         def new_place(self):
             return tmp_path / f"{next(numbers)}.db"
 
-    run(Machine, 400 if long_run else 12)
+    run(Machine, 400 if long_run else 8)
 
 
 def test_postgres_does_what_the_model_does_with_two_processes(postgres_server, long_run):
     class Machine(StoreMachine):
-        processes = 2
+        processes, most = 2, 2
 
         def new_place(self):
             return postgres_server.database()

@@ -52,7 +52,8 @@ class Arrangement:
 
     Attributes:
         world: the name of its environment.
-        users: who take part, each once.
+        users: how often somebody takes part, and how many tickets there are for it.
+        participations: batches that a ticket is worth; if several, users come back.
         spare: tickets beyond theirs, for people at the page.
         seed: of the users' lives and of the study; noise is the operating system's all the same.
         epsilon: guaranteed (in a rehearsal: to nobody).
@@ -62,6 +63,7 @@ class Arrangement:
 
     world: str = "treatment"
     users: int = 1000
+    participations: int = 1
     spare: int = 0
     seed: int = 0
     epsilon: float = 4.0
@@ -84,7 +86,7 @@ class Arrangement:
 
     @property
     def trust(self) -> Shuffle:
-        return Shuffle(self.epsilon, self.delta, min_users=2)
+        return Shuffle(self.epsilon, self.delta, min_users=2, participations=self.participations)
 
 
 def set_up(
@@ -299,7 +301,10 @@ class Findings:
         users: counted by the study.
         batches: likewise.
         kills: SIGKILLs of every role.
-        counted_once: every user who took part was counted once, and nobody else.
+        counted_once: every report that was taken was counted once, and nobody else; no ticket has
+            given more than the charter says.
+        participations: batches that a ticket was worth.
+        returned: tickets that were used more than once.
         ledger_verified: the certificate, the chain of manifests and the ledger hold.
         forgotten: no batch key is left, and no body at the shuffler.
         curve: of the real thing.
@@ -314,12 +319,21 @@ class Findings:
     forgotten: bool
     curve: RegretCurve
     seconds: float
+    participations: int = 1
+    returned: int = 0
 
     def rows(self, band: Spread) -> list[list[str]]:
         low, high = band.interval
         yes = {True: "yes", False: "NO"}
+        often, back = self.participations, ["tickets that came back", f"{self.returned:,}"]
+        each = (
+            "users counted, each once"
+            if often == 1
+            else f"users counted, each {often} times at most"
+        )
         return [
-            ["users counted, each once", f"{self.users:,}" if self.counted_once else "NOT TRUE"],
+            [each, f"{self.users:,}" if self.counted_once else "NOT TRUE"],
+            *([back] if often > 1 else []),
             ["batches", f"{self.batches}"],
             ["SIGKILLs survived", f"{sum(self.kills.values())}"],
             ["certificate, manifests and ledger verified", yes[self.ledger_verified]],
@@ -333,6 +347,8 @@ class Findings:
         return {
             "rehearsal": True,
             "users": self.users,
+            "participations": self.participations,
+            "returned": self.returned,
             "batches": self.batches,
             "kills": sum(self.kills.values()),
             "kills_of": dict(self.kills),
@@ -379,8 +395,9 @@ class Demo:
         parts = 1 if leave else PARTS  # two would both see the last free place
         self.users = [self._users(part, parts, leave) for part in range(parts)]
         self._kills = 0
-        # who leaves places to people may wait in vain for one
-        self._patience = 10 * _LOOK if leave else _LAST_ANSWERS
+        # who leaves places to people, or to those who come back, may wait in vain for one
+        waits = leave or arrangement.participations > 1
+        self._patience = 10 * _LOOK if waits else _LAST_ANSWERS
 
     @property
     def roles(self) -> list[Role]:
@@ -417,8 +434,11 @@ class Demo:
                 role.wait(self._patience)
             seconds = time.monotonic() - began
             totals = _insist(client.metrics)
-        # who was killed between a report and its answer cannot know that it was taken
+        # who was killed between a report and its answer cannot know that it was taken; of somebody
+        # who comes back only to a later batch nobody hears that at all
         unsure = min(sum(role.kills for role in self.users), len(self.users))
+        if self.arrangement.participations > 1:
+            unsure = len(self.users) * sum(role.kills for role in self.roles)
         return examine(
             self.service,
             self.arrangement.home.mdp,
@@ -498,12 +518,13 @@ def examine(
     charter.verify()
     keys = list((folder / "analyser" / "keys").iterdir())
     kept = _kept(folder / "shuffler" / "shuffler.db")
-    unheard = study.users - len(diaries(folder))
+    unheard = study.users - diaries(folder).total()
     return Findings(
         users=study.users,
         batches=study.batches,
         kills=kills or {},
         counted_once=totals["tickets_spent"] == kept["spent"] == study.users
+        and kept["most"] <= charter.participations
         and 0 <= unheard <= silent,
         ledger_verified=verified,
         forgotten=not keys
@@ -511,17 +532,19 @@ def examine(
         and not any(totals[name] for name in ("received", "batches_sealed", "batches_full")),
         curve=real_curve(mdp, _counted(study, [one.manifest for one in chain])),
         seconds=seconds,
+        participations=charter.participations,
+        returned=kept["returned"],
     )
 
 
 def _kept(store: Path) -> dict[str, int]:
-    """What the shuffler's file says itself: tickets that were spent, bodies in whatever form."""
+    """What the shuffler's file says itself: how tickets were used, bodies in whatever form."""
     bodies = " + ".join(f"(SELECT count(*) FROM {name})" for name in ("report", "piece", "sealed"))
     with contextlib.closing(sqlite3.connect(store)) as database:
-        query = "SELECT count(*) FROM ticket WHERE number IS NOT NULL"
-        ((spent,),) = database.execute(query).fetchall()
+        query = "SELECT sum(uses), max(uses), count(*) FILTER (WHERE uses > 1) FROM ticket"
+        ((spent, most, returned),) = database.execute(query).fetchall()
         ((left,),) = database.execute(f"SELECT {bodies}").fetchall()
-    return {"spent": spent, "bodies": left}
+    return {"spent": spent, "most": most, "returned": returned, "bodies": left}
 
 
 def _counted(study: Study, chain: list[Manifest]) -> list[Manifest]:

@@ -9,6 +9,7 @@ are left for people at the page.
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import DeviceConfig
-from discreet.service.participant import Chain, Episode, Outbox, Participant, fetch_charter
+from discreet.service.participant import TAKEN, Chain, Episode, Outbox, Participant, fetch_charter
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
@@ -128,18 +129,18 @@ def episode_of(world: TabularMDP, announced: Announced, rng: np.random.Generator
 
 
 class Diary:
-    """Who of a part has finished, and how; a file that survives SIGKILL."""
+    """Who of a part has taken part; a file that survives SIGKILL."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
 
-    def entries(self) -> dict[int, str]:
-        """User -> what became of it; a line that a kill cut short counts for nothing."""
+    def entries(self) -> Counter[int]:
+        """User -> how often it took part; a line that a kill cut short counts for nothing."""
         text = self._path.read_text("ascii") if self._path.exists() else ""
         whole = text[: text.rfind("\n") + 1].splitlines()
         pairs = (line.split() for line in whole)
-        return {int(pair[0]): pair[1] for pair in pairs if len(pair) == 2}
+        return Counter(int(pair[0]) for pair in pairs if len(pair) == 2)
 
     def write(self, user: int, state: str) -> None:
         with self._path.open("a", encoding="ascii") as file:
@@ -148,12 +149,10 @@ class Diary:
             file.write(f"{user} {state}\n")
 
 
-def diaries(folder: Path) -> dict[int, str]:
-    """What became of the users of all parts."""
-    found: dict[int, str] = {}
-    for path in (folder / "users").glob("*.diary"):
-        found |= Diary(path).entries()
-    return found
+def diaries(folder: Path) -> Counter[int]:
+    """How often the users of all parts took part, as far as they know."""
+    found = (Diary(path).entries() for path in (folder / "users").glob("*.diary"))
+    return sum(found, Counter())
 
 
 class Part:
@@ -182,18 +181,32 @@ class Part:
         self._mine = range(part, len(self._tickets), parts)
 
     def live(self, most: int) -> Iterator[str]:
-        """One user after the other, those with a number below ``most``; what became of each."""
+        """One user after the other, those with a number below ``most``; what became of each.
+
+        If tickets are worth several batches, somebody who was there before comes after each of
+        them, whether the shuffler takes them or not.
+        """
         finished = self._diary.entries()
-        for user in self._mine:
+        for place, user in enumerate(self._mine):
             if user < most and user not in finished:
                 yield self._one(user)
+                if self._chain.charter.participations > 1:
+                    self._again(self._mine[place // 2], place)
+
+    def _again(self, user: int, place: int) -> None:
+        rng = np.random.default_rng([self._seed, user, place])
+        if self._attempt(self._participant(user), rng) == "accepted":
+            self._diary.write(user, "accepted")
+
+    def _participant(self, user: int) -> Participant:
+        return Participant(self._chain, self._client, self._tickets[user], self._outbox)
 
     def _one(self, user: int) -> str:
-        participant = Participant(self._chain, self._client, self._tickets[user], self._outbox)
+        participant = self._participant(user)
         rng = np.random.default_rng([self._seed, user])
         while True:
             state = self._attempt(participant, rng)
-            if state in ("accepted", "ticketSpent"):
+            if state in TAKEN:
                 self._diary.write(user, state)
                 return state
             time.sleep(_PAUSE)

@@ -22,7 +22,7 @@ from discreet.device.histogram import HistogramDevice
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.accounting.piles import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_down, rounded_up
+from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, rounded_down, rounded_up, unit_of
 from discreet.service.protocol import canonical
 
 VERSION = 1
@@ -30,13 +30,15 @@ _LARGEST_CHARTER = 1 << 20
 _SKEW = 300
 """Seconds by which the shuffler's clock may be behind before it finds a deadline too far."""
 _NAMES = ("states", "actions", "steps")
+LINKED = "which batches one ticket was used in; the analyser sees no ticket and cannot link them"
+"""What the shuffler knows of somebody who takes part more than once."""
 _NO_CHARTER = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, verifier.Refused)
 """What reading other fields can raise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Charter(canonical.Document):
-    """What is guaranteed.
+    """What is guaranteed. Fields of a charter leave out participations=1.
 
     Attributes:
         purpose: of the study, in words for its participants.
@@ -47,6 +49,7 @@ class Charter(canonical.Document):
         epsilon: guaranteed to every user.
         delta: guaranteed to every user.
         honest: fraction of users whose noise is counted on.
+        participations: batches that one person's ticket is worth, which are protected together.
         mean: lambda, the noise that honest users add together to every cell.
         certificate: that ``mean`` keeps the guarantee.
         min_users: no batch is smaller.
@@ -68,6 +71,7 @@ class Charter(canonical.Document):
     min_users: int
     patience: int
     signing_key: bytes
+    participations: int = 1
     rehearsal: bool = False
 
     def __post_init__(self) -> None:
@@ -85,6 +89,10 @@ class Charter(canonical.Document):
             (not known, "names of states, actions and steps"),
             (any(len(set(names[k])) != len(names[k]) for k in names), "every name once"),
             (self.min_users < 2, f"batches of two users or more (got {self.min_users})"),
+            (
+                self.participations < 1,
+                f"one participation or more (got {self.participations})",
+            ),
             (self.patience < 1, f"a patience of a second or more (got {self.patience})"),
             (not 0 < self.honest <= 1, f"an honest fraction in (0, 1] (got {self.honest})"),
             (
@@ -133,7 +141,7 @@ class Charter(canonical.Document):
             "patience": self.patience,
             "signing_key": self.signing_key.hex(),
             "rehearsal": self.rehearsal,
-        }
+        } | ({"participations": self.participations} if self.participations > 1 else {})
 
     @property
     def id(self) -> bytes:
@@ -268,7 +276,7 @@ class Charter(canonical.Document):
                 "trust": "shuffle",
                 "mechanism": HistogramDevice.name,
                 "schedule": "batch",
-                "participations": 1,
+                "participations": self.participations,
                 "states": self.states,
                 "actions": self.actions,
                 "horizon": self.horizon,
@@ -286,11 +294,12 @@ class Charter(canonical.Document):
     def guarantee(self) -> str:
         stamp = f"{REHEARSED}: " if self.rehearsal else ""
         pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
-        return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"
+        return f"{stamp}({pair})-SDP, {unit_of(self.participations)}, {NEIGHBOURS}"
 
     @property
     def collusion(self) -> dict[str, str]:
         """Who works together -> what that gives them."""
+        returning = "shuffler alone, of people who return"
         covered = f"up to {rounded_down(100 * (1 - self.honest))}% of a batch's users with analyser"
         return {
             "shuffler with analyser": "no protection: together they see every episode",
@@ -298,6 +307,7 @@ class Charter(canonical.Document):
                 "a batch of one real user: no protection but that user's own noise"
             ),
             **({covered: "nothing: the guarantee holds"} if self.honest < 1 else {}),
+            **({returning: LINKED} if self.participations > 1 else {}),
             "users beyond those counted on, with analyser": (
                 "less noise, so a larger epsilon than guaranteed"
             ),
@@ -313,9 +323,10 @@ def _read(fields: JsonObject) -> dict[str, Any]:
     """Arguments of a charter from its plain fields."""
     statistics = [name for name in STATISTICS if name in fields["statistics"]]
     integers = {name: fields[name] for name in ("min_users", "patience")}
+    integers["participations"] = fields.get("participations", 1)
     truths = {name: fields[name] for name in ("last_transitions", "rehearsal")}
     if any(type(n) is not int for n in integers.values()) or not isinstance(fields["purpose"], str):
-        raise TypeError("min_users, patience or purpose")
+        raise TypeError("min_users, patience, participations or purpose")
     if any(type(truth) is not bool for truth in truths.values()):
         raise TypeError("last_transitions or rehearsal")
     return {

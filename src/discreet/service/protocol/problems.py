@@ -21,7 +21,8 @@ class Problem(NamedTuple):
 
 PROBLEMS = {
     "unknownTicket": Problem(403, "This ticket was never handed out for this study."),
-    "ticketSpent": Problem(409, "This ticket has taken part already."),
+    "ticketSpent": Problem(409, "This ticket has taken part as often as it may."),
+    "alreadyInBatch": Problem(409, "This ticket has a report in this batch; come to a later one."),
     "policyOutdated": Problem(409, "The report was made for another manifest; fetch this one."),
     "wrongLength": Problem(422, "All reports of a manifest have one length; this has another."),
     "copiedEnvelope": Problem(422, "Two envelopes of a report are the same."),

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Sequence
 from discreet.errors import InvalidInputError, MissingExtraError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import PROBE, Store, StoreBusyError, Value, Values
+from discreet.service.shuffler.state import (
+    CLAIM,
+    GOOD,
+    PROBE,
+    Store,
+    StoreBusyError,
+    Value,
+    Values,
+)
 
 try:
     import psycopg
@@ -27,7 +35,8 @@ CREATE TABLE batch (
     state TEXT NOT NULL CHECK (state IN (
         'open', 'full', 'sealed', 'handed', 'done', 'expired', 'abandoned')),
     received BIGINT NOT NULL, live INTEGER UNIQUE CHECK (live = 1));
-CREATE TABLE ticket (hash BYTEA PRIMARY KEY, number BIGINT);
+CREATE TABLE ticket (hash BYTEA PRIMARY KEY, number BIGINT,
+    uses BIGINT NOT NULL DEFAULT 0 CHECK (uses >= 0));
 CREATE TABLE report (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body BYTEA NOT NULL);
 CREATE TABLE piece (
@@ -46,7 +55,11 @@ _MIGRATIONS = {
         "ALTER TABLE batch ADD CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', "
         "'expired', 'abandoned'))",
         "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
-    )
+    ),
+    2: (  # a ticket was good for one batch
+        "ALTER TABLE ticket ADD COLUMN uses BIGINT NOT NULL DEFAULT 0 CHECK (uses >= 0)",
+        "UPDATE ticket SET uses = 1 WHERE number IS NOT NULL",
+    ),
 }
 _LOCK = 0x64736872
 """Of the advisory lock under which tables are made and batches change."""
@@ -120,12 +133,14 @@ class PostgresStore(Store):
             self._inside.execute(how.encode())
 
     def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
-        query = "UPDATE ticket SET number = ? WHERE hash = ANY(?) AND number IS NULL RETURNING hash"
-        return {bytes(digest) for (digest,) in self._execute(query, number, list(digests))}
+        query = f"{CLAIM} hash = ANY(?) AND {GOOD} RETURNING hash"
+        rows = self._execute(query, number, list(digests), self._most, number)
+        return {bytes(digest) for (digest,) in rows}
 
-    def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
-        query = "SELECT hash, number IS NOT NULL FROM ticket WHERE hash = ANY(?)"
-        return {bytes(digest): spent for digest, spent in self._execute(query, list(digests))}
+    def _used(self, digests: Sequence[bytes]) -> dict[bytes, tuple[int, int | None]]:
+        query = "SELECT hash, uses, number FROM ticket WHERE hash = ANY(?)"
+        rows = self._execute(query, list(digests))
+        return {bytes(digest): (uses, number) for digest, uses, number in rows}
 
     def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
         if table == "ticket":

@@ -50,6 +50,7 @@ CODES = (
     "copiedEnvelope",
     "unknownTicket",
     "ticketSpent",
+    "alreadyInBatch",
     "policyOutdated",
     "noOpenBatch",
     "busy",

@@ -10,7 +10,15 @@ from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import PROBE, Store, StoreBusyError, Value, Values
+from discreet.service.shuffler.state import (
+    CLAIM,
+    GOOD,
+    PROBE,
+    Store,
+    StoreBusyError,
+    Value,
+    Values,
+)
 
 APPLICATION = 0x64736873
 _BATCH = (
@@ -18,10 +26,11 @@ _BATCH = (
     "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', 'expired', "
     "'abandoned')), received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT"
 )
+_USES = "uses INTEGER NOT NULL DEFAULT 0 CHECK (uses >= 0)"
 _SCHEMA = (
     "CREATE TABLE about (id INTEGER PRIMARY KEY, version INTEGER NOT NULL, charter BLOB NOT NULL)",
     _BATCH,
-    "CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER) STRICT, WITHOUT ROWID",
+    f"CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER, {_USES}) STRICT, WITHOUT ROWID",
     "CREATE TABLE report (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT",
     "CREATE TABLE piece (place INTEGER NOT NULL, bucket INTEGER NOT NULL, "
     "body BLOB NOT NULL) STRICT",
@@ -39,7 +48,11 @@ _MIGRATIONS = {
         "INSERT INTO batch SELECT * FROM batch_1",
         "DROP TABLE batch_1",
         "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
-    )
+    ),
+    2: (  # a ticket was good for one batch
+        f"ALTER TABLE ticket ADD COLUMN {_USES}",
+        "UPDATE ticket SET uses = 1 WHERE number IS NOT NULL",
+    ),
 }
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -52,7 +65,7 @@ _PRAGMAS = (
 _AT_ONCE = 500
 """Values of one statement; SQLite takes 999 or more."""
 _INSERT = {
-    "ticket": "INSERT INTO ticket VALUES (?, ?) ON CONFLICT DO NOTHING",
+    "ticket": "INSERT INTO ticket (hash) VALUES (?) ON CONFLICT DO NOTHING",
     "report": "INSERT INTO report (body) VALUES (?)",
     "piece": "INSERT INTO piece VALUES (?, ?, ?)",
     "sealed": "INSERT INTO sealed VALUES (?, ?, ?)",
@@ -106,21 +119,21 @@ class SqliteStore(Store):
                 self._db.execute(how)
 
     def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
-        """Nobody else writes: those that `_spent` has found free in this transaction are."""
-        query = "UPDATE ticket SET number = ? WHERE hash = ? AND number IS NULL"
+        """Nobody else writes: those that `_used` has found good in this transaction are."""
+        values = [(number, digest, self._most, number) for digest in digests]
         with _sentences():
-            changed = self._db.executemany(query, [(number, d) for d in digests]).rowcount
+            changed = self._db.executemany(f"{CLAIM} hash = ? AND {GOOD}", values).rowcount
         if changed != len(digests):
             raise StoreBusyError("SQLite: a ticket was spent by somebody else")
         return set(digests)
 
-    def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
-        query = "SELECT hash, number IS NOT NULL FROM ticket WHERE hash IN ({})"
-        found: dict[bytes, bool] = {}
+    def _used(self, digests: Sequence[bytes]) -> dict[bytes, tuple[int, int | None]]:
+        query = "SELECT hash, uses, number FROM ticket WHERE hash IN ({})"
+        found: dict[bytes, tuple[int, int | None]] = {}
         for first in range(0, len(digests), _AT_ONCE):
             some = digests[first : first + _AT_ONCE]
             rows = self._execute(query.format(",".join("?" * len(some))), *some)
-            found.update((digest, bool(spent)) for digest, spent in rows)
+            found.update((digest, (uses, number)) for digest, uses, number in rows)
         return found
 
     def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:

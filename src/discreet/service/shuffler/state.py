@@ -4,15 +4,19 @@ A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its o
 ``sealed`` (permuted, the bodies deleted, in several transactions), ``handed`` (the analyser has
 asked for its messages: set before the first byte leaves), ``done`` (acknowledged, the messages
 deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted and
-its tickets free again, in one transaction. At most one batch is live (one of the first four).
+its tickets as before it, in one transaction. At most one batch is live (one of the first four).
+
+A ticket is worth as many batches as the charter's ``participations`` m say, one report in each. *A
+use is counted in the transaction that takes the report*, so before anybody is told of it: a ticket
+is refused if the live batch has a report of it, or if it was used m times.
 
 A live batch can be ``abandoned``, by the manifest after it or by `recover`: all it holds is gone.
-*Its tickets are free again if and only if nothing of it was handed over.* Then no release of it can
-exist, and its people may send another report as after an expiry. Otherwise the analyser may have
-opened it, whatever it says: its tickets stay spent, so that nobody is in two releases.
+*Its tickets get this use back if and only if nothing of it was handed over.* Then no release of it
+can exist, and its people may send another report as after an expiry. Otherwise the analyser may
+have opened it, whatever it says: the use stays counted, so that nobody is in more than m releases.
 
-Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
-the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
+Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, the
+manifest of its last use, and how many uses), ``report`` (bodies in the order of arrival), ``piece``
 (bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no address
 and no link from a ticket to a body stands in any of them. One thread owns a store (the one that
 made it); several processes may have one each where the database is a server.
@@ -84,12 +88,15 @@ def permuted(data: bytes) -> bytes:
             return envelopes[order].tobytes()
 
 
-VERSION = 2
+VERSION = 3
 LIVE = ("open", "full", "sealed", "handed")
 STATES = (*LIVE, "done", "expired", "abandoned")
 VOID = -1
 """The manifest of tickets that nobody may use any more, although none is known to have been."""
 PROBE = "UPDATE about SET id = id"
+CLAIM = "UPDATE ticket SET uses = uses + 1, number = ? WHERE"
+GOOD = "uses < ? AND coalesce(number, -1) <> ?"
+"""Of a ticket: not used as often as it may be, nor under this manifest."""
 ACCEPTED = "accepted"
 """What a store says of a report that it has taken."""
 _CHUNK = 4 << 20
@@ -138,6 +145,7 @@ class Store(ABC):
 
     def __init__(self, charter: Charter, at: At = nothing_happens) -> None:
         self.charter = charter
+        self._most = charter.participations
         self.filled = False
         self.untidy = False
         self._tickets = self._void = 0
@@ -162,11 +170,11 @@ class Store(ABC):
 
     @abstractmethod
     def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
-        """Spend those of these tickets that are there and free."""
+        """Use once more those of these tickets that are there and may be, under this manifest."""
 
     @abstractmethod
-    def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
-        """Whether each of these tickets is spent; unknown ones are missing."""
+    def _used(self, digests: Sequence[bytes]) -> dict[bytes, tuple[int, int | None]]:
+        """Uses of each of these tickets, and the manifest of the last; unknown ones are missing."""
 
     @abstractmethod
     def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
@@ -269,7 +277,7 @@ class Store(ABC):
     def admit(self, digests: Iterable[bytes]) -> None:
         """Tickets that may take part; those that are known already stay as they are."""
         with self._transaction("admit"):
-            self._insert("ticket", [(digest, None) for digest in sorted(digests)])
+            self._insert("ticket", [(digest,) for digest in sorted(digests)])
             self._count_tickets()
 
     def _count_tickets(self) -> None:
@@ -341,11 +349,12 @@ class Store(ABC):
             raise Refusal("badManifest", "A batch is announced again for as many users.")
 
     def _discard(self, row: BatchState, state: str) -> None:
-        """Delete what a live batch holds; its tickets are free unless something was handed over."""
+        """Delete what a live batch holds; this use does not count unless it was handed over."""
         self._empty("report", "piece", "sealed")
         received = row.received
         if row.state != "handed":
-            self._execute("UPDATE ticket SET number = NULL WHERE number = ?", row.number)
+            query = "UPDATE ticket SET uses = uses - 1, number = NULL WHERE number = ?"
+            self._execute(query, row.number)
             received = 0
         query = "UPDATE batch SET state = ?, received = ?, live = NULL WHERE number = ?"
         self._execute(query, state, received, row.number)
@@ -353,10 +362,10 @@ class Store(ABC):
     def recover(self, chain: Sequence[bytes], digests: Iterable[bytes]) -> int:
         """After a store was lost or put back from a copy; how many tickets are void.
 
-        It has forgotten who has sent a report since. So every ticket there is becomes void, what a
-        batch holds is deleted, and manifests that it has not seen stand for batches that are over.
-        A ticket that is missing could be admitted later and count its person twice: fewer tickets
-        than people were counted are refused.
+        It has forgotten who has sent a report since. So every ticket there is becomes void, however
+        many uses it had left, what a batch holds is deleted, and manifests that it has not seen
+        stand for batches that are over. A ticket that is missing could be admitted later and count
+        its person too often: fewer tickets than the counted reports need are refused.
 
         Args:
             chain: all signed manifests, from the analyser.
@@ -373,10 +382,11 @@ class Store(ABC):
             if after.manifest.batch > now.manifest.batch
         }
         with self._transaction("recover"):
-            self._insert("ticket", [(digest, None) for digest in sorted(digests)])
+            self._insert("ticket", [(digest,) for digest in sorted(digests)])
             self._empty("report", "piece", "sealed")
             self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")
-            self._execute("UPDATE ticket SET number = ? WHERE number IS NULL", VOID)
+            query = "UPDATE ticket SET uses = ?, number = ? WHERE uses < ?"
+            self._execute(query, self._most, VOID, self._most)
             for number, one in enumerate(announced):
                 rows = self._execute("SELECT hash FROM batch WHERE number = ?", number)
                 if rows and bytes(rows[0][0]) != one.hash:
@@ -392,12 +402,13 @@ class Store(ABC):
                     f"before it: ask the analyser for all of its manifests. Nothing was changed."
                 )
             ((known,),) = self._execute("SELECT count(*) FROM ticket")
-            if known < (people := sum(counted.values())):
+            reports = sum(counted.values())
+            if known < max([-(-reports // self._most), *counted.values()]):
                 raise InvalidInputError(
-                    f"The manifests say that {people:,} people were counted, and only {known:,} "
-                    f"tickets are known: whoever holds one of the others could be counted twice. "
-                    f"Put the enroller's digests.txt of all tickets ever made in place. Nothing "
-                    f"was changed."
+                    f"The manifests say that {reports:,} reports were counted, up to {self._most} "
+                    f"of each person, and only {known:,} tickets are known: whoever holds one of "
+                    f"the others could be counted too often. Put the enroller's digests.txt of all "
+                    f"tickets ever made in place. Nothing was changed."
                 )
             self._count_tickets()
         self.tidy()
@@ -408,23 +419,29 @@ class Store(ABC):
         answers = [""] * len(reports)
         with self._transaction("submit"):
             row = self._live()
-            spent = self._spent([report.digest for report in reports])
+            used = self._used([report.digest for report in reports])
             for i, report in enumerate(reports):
-                answers[i] = _refused(report, spent, row)
+                answers[i] = _refused(report, used, row, self._most)
             fresh = [i for i, answer in enumerate(answers) if not answer]
             if row is not None and fresh:
-                self._accept(row, reports, fresh, answers)
+                last = {digest for digest, (uses, _) in used.items() if uses + 1 == self._most}
+                self._accept(row, reports, fresh, answers, last)
         return answers
 
     def _accept(
-        self, row: BatchState, reports: Sequence[Submission], fresh: list[int], answers: list[str]
+        self,
+        row: BatchState,
+        reports: Sequence[Submission],
+        fresh: list[int],
+        answers: list[str],
+        last: set[bytes],
     ) -> None:
         """Take fresh reports in the order in which they came until the batch is full."""
         users, received = row.announced.manifest.users, row.received
         chosen: dict[bytes, int] = {}
         for i in fresh:
             if reports[i].digest in chosen:
-                answers[i] = "ticketSpent"
+                answers[i] = "ticketSpent" if reports[i].digest in last else "alreadyInBatch"
             elif received + len(chosen) < users:
                 chosen[reports[i].digest] = i
                 answers[i] = ACCEPTED
@@ -610,7 +627,7 @@ class Store(ABC):
             states: dict[str, int] = dict(
                 self._execute("SELECT state, count(*) FROM batch GROUP BY state")
             )
-            # Every report that was taken has spent one ticket; to count tickets takes long.
+            # Every report that was taken is one use of a ticket; to add up tickets takes long.
             query = "SELECT coalesce(sum(received), 0) FROM batch WHERE (state = 'abandoned') = ?"
             ((void,),), ((spent,),) = (self._execute(query, gone) for gone in (True, False))
             row = self._live()
@@ -638,12 +655,20 @@ class Store(ABC):
         return BatchState(self._read[digest], state, received)
 
 
-def _refused(report: Submission, spent: dict[bytes, bool], row: BatchState | None) -> str:
+def _refused(
+    report: Submission,
+    used: dict[bytes, tuple[int, int | None]],
+    row: BatchState | None,
+    most: int,
+) -> str:
     """Why a report cannot be taken; empty if nothing speaks against it."""
-    if report.digest not in spent:
+    if report.digest not in used:
         return "unknownTicket"
-    if spent[report.digest]:
+    uses, number = used[report.digest]
+    if uses >= most:
         return "ticketSpent"
+    if row is not None and number == row.number:
+        return "alreadyInBatch"
     if row is None or row.state != "open":
         return "noOpenBatch"
     if report.manifest != row.announced.hash:

@@ -58,8 +58,8 @@ HEADERS = {
 }
 METRICS = {f"batches_{state}": f"Batches that are {state}." for state in STATES} | {
     "tickets": "Tickets that this shuffler was told of.",
-    "tickets_spent": "Tickets with which somebody has taken part.",
-    "tickets_void": "Tickets that nobody may use any more, of abandoned batches or a lost store.",
+    "tickets_spent": "Uses of tickets: reports that were taken.",
+    "tickets_void": "Uses in abandoned batches that were handed over, and tickets of a lost store.",
     "received": "Reports in the batch that is not done yet.",
     "wanted": "Reports that fill it.",
     "batch_age_seconds": "Since its manifest was made.",

@@ -31,6 +31,7 @@ function say(id, text, className = "") {
 
 const short = (digits) => `${digits.slice(0, 16)} …`;
 const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const batches = (number) => count(number, "batch").replace(/batchs$/, "batches");
 const lasting = (seconds) => {
   const [unit, noun] = [[86400, "day"], [3600, "hour"], [60, "minute"]].find(([u]) => seconds >= 2 * u) ?? [1, "second"];
   return count(Math.round(seconds / unit), noun);
@@ -49,14 +50,18 @@ function showCharter(charter) {
   at("rehearsal").hidden = !charter.rehearsal;
   const epsilon = ratio(charter.epsilon);
   const delta = ratio(charter.delta);
+  const often = charter.participations;
   at("guarantee").textContent =
     `Whatever anybody concludes about you from what the analyser sees becomes at most ` +
     `${roundedUp(Math.exp(epsilon))} times as likely as if you had done something else ` +
     `(epsilon ${epsilon}), but for a chance of ${delta} (delta). This covers your whole episode, ` +
-    `all its steps together, among the users of your batch.`;
+    `all its steps together, among the users of your batch` +
+    (often > 1 ? `, and all of your episodes together: up to ${often}, one in a batch.` : ".");
+  at("linked").hidden = often === 1;
   const facts = [
     ["study", charter.id],
     ["signed by", charter.signing_key],
+    ["a ticket is good for", batches(often) + (often > 1 ? ", one report in each" : "")],
     ["least batch", count(charter.min_users, "user")],
     ["honest users counted on", `${100 * ratio(charter.honest)}% of a batch`],
     ["a batch that is not full", `is deleted after ${lasting(charter.patience)}`],
@@ -72,7 +77,7 @@ function showCharter(charter) {
 async function look() {
   const totals = await protocol.fetchTotals();
   const manifest = await page.chain.current();
-  const done = count(totals.batches_done, "batch").replace(/batchs$/, "batches");
+  const done = batches(totals.batches_done);
   if (manifest) {
     say("batch", `${totals.received} of ${count(totals.wanted, "report")} have come. ${done} before it.`);
     at("progress").value = totals.wanted ? totals.received / totals.wanted : 0;
@@ -116,7 +121,7 @@ async function begin() {
   say("outcome", "");
   at("review").hidden = true;
   const kept = await protocol.outbox.read(page.manifest, page.ticket);
-  if (kept) return kept.length ? deliver(page.manifest, kept) : ended("ticketSpent");
+  if (kept) return kept.length ? deliver(page.manifest, kept) : ended((await left()) ? "alreadyInBatch" : "ticketSpent");
   const { charter, world } = page;
   const first = world ? drawn(world.initial) : null;
   const episode = { manifest: page.manifest, states: [], actions: [], rewards: [], told: [] };
@@ -298,13 +303,22 @@ async function forget(manifest) {
   say("outcome", "Nothing was sent, and nothing is kept.");
 }
 
+/** Batches for which the ticket is still good, as far as this browser knows; the shuffler knows better. */
+async function left() {
+  const times = await protocol.outbox.times(page.chain.known, page.ticket).catch(() => 1);
+  return Math.max(0, page.charter.participations - times);
+}
+
 const ENDS = {
-  accepted: ["Your report was taken. This ticket is spent. Nothing but the sealed messages left this browser.", "good"],
-  ticketSpent: ["This ticket has taken part already; nothing was counted twice.", "warn"],
+  accepted: ["Your report was taken. Nothing but the sealed messages left this browser.", "good"],
+  alreadyInBatch: ["This ticket has a report in this batch already; nothing was counted twice.", "warn"],
+  ticketSpent: ["This ticket has taken part already, as often as it may; nothing was counted twice.", "warn"],
   policyOutdated: ["The batch was complete before your report came, and the shuffler keeps nothing of it. Begin again with the next policy.", "warn"],
   noOpenBatch: ["The batch was complete before your report came. Come again when the next one is open.", "warn"],
   unknownTicket: ["The shuffler does not know this ticket. Check its digits.", "warn"],
 };
+
+const TAKEN = ["accepted", "alreadyInBatch", "ticketSpent"];
 
 async function deliver(manifest, bytes) {
   if (page.busy) return;
@@ -325,7 +339,7 @@ async function deliver(manifest, bytes) {
     return say("outcome", `Not sent (${code}). The sealed bytes are kept in this browser and stay the same.`, "warn");
   }
   // Whatever a shuffler claims, nobody gets a second encoding: other bytes never follow for this manifest.
-  if (code === "accepted" || code === "ticketSpent") {
+  if (TAKEN.includes(code)) {
     await protocol.outbox.settle(manifest, page.ticket).catch(() => {}); // a browser that keeps nothing
   }
   await ended(code);
@@ -333,8 +347,11 @@ async function deliver(manifest, bytes) {
 
 async function ended(code) {
   at("review").hidden = at("play").hidden = true;
-  at("enter").hidden = code === "accepted";
-  say("outcome", ...ENDS[code]);
+  const [words, mood] = ENDS[code];
+  const more = code === "accepted" || code === "alreadyInBatch" ? await left() : null;
+  at("enter").hidden = code === "accepted" && !more;
+  const kept = more ? ` Keep this ticket: it is good for ${batches(more)} more.` : " This ticket is spent.";
+  say("outcome", more === null ? words : words + kept, mood);
   await look();
 }
 

@@ -45,7 +45,7 @@ export async function fetchCharter(name) {
   if (charter.version !== 1 || charter.kind !== "charter") {
     throw new Error(`The charter is of version ${charter.version}, this page knows version 1. Reload the page.`);
   }
-  return { ...charter, id };
+  return { participations: 1, ...charter, id };
 }
 
 /** Numerator and denominator of "9/10" or "1". */
@@ -211,6 +211,11 @@ export const outbox = {
   },
   /** It was answered: the bytes go, and that there were some stays known. */
   settle: (manifest, ticket) => outbox.write(manifest, ticket, new Uint8Array()),
+  /** In how many batches of these manifests a report was answered, as far as this browser knows. */
+  async times(manifests, ticket) {
+    const keys = await Promise.all(manifests.map((one) => this.key(one, ticket)));
+    return new Set(manifests.filter((_, i) => localStorage.getItem(keys[i]) === "").map((one) => one.batch)).size;
+  },
   /** Forget what was never sent: whether that is so. */
   async clear(manifest, ticket) {
     const key = await this.key(manifest, ticket);
