@@ -115,6 +115,7 @@ def test_the_document_can_be_printed():
     assert found == web.openapi_document()
     problem = found["paths"]["/v1/reports"]["post"]["responses"]["409"]["content"][MEDIA_TYPE]
     assert problem["schema"]["allOf"][1]["properties"]["code"]["enum"] == [
+        "alreadyInBatch",
         "policyOutdated",
         "ticketSpent",
     ]
