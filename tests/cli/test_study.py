@@ -573,6 +573,20 @@ def test_what_cannot_be(rehearsed, discreet):
     assert len(resumed(rehearsed).ledger) == 1
 
 
+def test_more_users_than_were_planned(rehearsed, run, discreet):
+    before = run("show", "study.db")
+    found = run("extend", "study.db", "--episodes", "900")
+    assert (found["episodes"], found["next_batch"]) == (900, before["next_batch"])
+    assert found["guarantee"] == before["guarantee"]
+    code, out, _ = discreet("study", "show", "study.db")
+    assert code == 0
+    assert "extend" in out and "of 900" in out
+    code, _, err = discreet("study", "extend", "study.db", "--episodes", "900")
+    assert code == 2
+    assert "Expected episodes >= 901" in err
+    assert resumed(rehearsed).head == found["head"]
+
+
 def test_an_end_before_all_came(rehearsed, run, discreet):
     write_table(rehearsed / "week.csv", resumed(rehearsed))
     closed = run("close", "study.db")

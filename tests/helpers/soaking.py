@@ -198,16 +198,27 @@ def _act_until(path, statement, act, writing):
         os._exit(code)
 
 
-def check_close(folder, kind):
-    """Kill `close` before each of its statements: it has happened from the commit on, once."""
+def check_close(folder, kind, *, extended=0):
+    """Kill `close` before each of its statements: it has happened from the commit on, once.
+
+    Or `extend` to so many users.
+    """
     path, fresh = folder / "closed.db", folder.with_name(f"{folder.name}-{kind}.db")
+    word = "extend" if extended else "close"
+
+    def act(study):
+        study.extend(extended) if extended else study.close()
+
+    def acted(study):
+        return study.episodes == extended if extended else study.finished
+
     study = start(fresh, kind)
     step(study)
     before, users, committed = study.head, study.users, False
     said, kills, closed = [], 0, None
     while True:
         shutil.copy(fresh, path)
-        was_killed, statement = killed_at(path, kills, lambda one: one.close())
+        was_killed, statement = killed_at(path, kills, act)
         if not was_killed:
             break
         committed = bool(said) and (committed or said[-1] == "COMMIT")
@@ -216,18 +227,19 @@ def check_close(folder, kind):
         study = discreet.resume(path, before)
         study.verify()
         assert [p.name for p in folder.iterdir()] == [path.name]  # no stray files
-        assert study.finished == committed, said
+        assert acted(study) == committed, said
         assert (study.head == before) == (not committed)
-        study.close()
-        assert [entry["kind"] for entry in study.ledger].count("close") == 1
-        assert study.finished and study.users == users
+        if not committed:
+            act(study)
+        assert [entry["kind"] for entry in study.ledger].count(word) == 1
+        assert acted(study) and study.users == users
         closed = closed or study.head
         assert study.head == closed  # the same end, whoever wrote it
         path.unlink()
     assert "COMMIT" in said and said[-1] != "COMMIT"
     path.unlink()
     fresh.unlink()
-    return {"close": kind, "kills": kills, "after the commit": len(said) - 1 - said.index("COMMIT")}
+    return {word: kind, "kills": kills, "after the commit": len(said) - 1 - said.index("COMMIT")}
 
 
 class Steady(BatchLearner):

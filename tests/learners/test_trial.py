@@ -1,5 +1,7 @@
 """The learner for trials: its stages, its shrinkage, and who is right at the end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,11 +66,24 @@ def test_for_participants_stages_double(trust, episodes, batches, expected):
     assert {kind for _, kind in kinds[:-1]} == {StochasticPolicy}
 
 
-def test_whoever_is_left_plays_the_best_policy():
+def test_more_users_of_a_trial_for_the_policy_take_random_actions_too():
     one = learner(1_000, aim="policy")
-    told(one, users=700)
+    first = one.ask()
+    told(one, users=1_000)
+    one.extend(replace(one.problem, episodes=1_300), pending=False)
     batch = one.ask()
-    assert (batch.users, batch.policy.key) == (300, one.greedy().key)
+    assert (batch.users, batch.policy.key) == (300, first.policy.key)
+
+
+def test_no_stage_of_an_extended_trial_is_small():
+    one = learner(1_000, batches=9)
+    while one._told < 1_000:
+        told(one)
+    for episodes in (1_010, 1_600, 20_000):
+        one.extend(replace(one.problem, episodes=episodes), pending=False)
+        stages = one.settings["stages"]
+        assert (sum(stages), stages[0]) == (episodes, 1_000)
+        assert len(stages) == 2 or min(stages[1:]) >= 500
 
 
 @pytest.mark.parametrize("episodes", [2, 3, 9, 100])

@@ -30,6 +30,10 @@ def test_killed_before_any_statement_of_close_it_ends_once_or_not_at_all(tmp_pat
     assert found["after the commit"] >= 1
 
 
+def test_killed_before_any_statement_of_extend_it_goes_on_once_or_not_at_all(tmp_path):
+    assert check_close(tmp_path, "central", extended=9_000)["kills"] > 10
+
+
 @pytest.mark.parametrize("kind", ["central", "continual"])
 def test_two_processes_at_once_both_make_progress(tmp_path, kind):
     for attempt in range(6):  # a busy machine may not give both of them a second and a half

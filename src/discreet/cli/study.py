@@ -397,7 +397,7 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
     """Where a study stands: guarantee, users, value, head, and every entry of its ledger."""
     study = _opened(file, head, to_read=True)
     entries = study.ledger
-    state = "finished" if study.finished else f"next batch {counted(study.batch_size, 'user')}"
+    state = study.ending or f"next batch {counted(study.batch_size, 'user')}"
     rows = [
         *_guarantee_rows(study),
         ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
@@ -410,10 +410,11 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
     _answer({**_facts(study), "ledger": entries}, f"Study {file}", rows, json=json)
     if not json:
         names = ("number", "kind", "users", "asked", "policy")
+        shown = [{"asked": e.get("episodes", ""), **e} for e in entries[-_SHOWN:]]
         print_table(
             "Ledger" if len(entries) <= _SHOWN else f"Ledger, last {_SHOWN} of {len(entries):,}",
             ("number", "what", "users", "asked", "policy"),
-            [[str(entry.get(name, "")) for name in names] for entry in entries[-_SHOWN:]],
+            [[str(entry.get(name, "")) for name in names] for entry in shown],
             right=(0, 2, 3),
             caption=str(study.guarantee),
         )
@@ -622,6 +623,25 @@ def reissue(
     ]
     plain = {**_facts(study), "token": study.token}
     _answer(plain, f"Study {file}: batch {study.batches} again", rows, json=json)
+
+
+@app.command()
+def extend(
+    file: StudyFile,
+    episodes: Annotated[int, Option(help="How many users will take part in all.")],
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Go on with more users than were planned, or with those who did not come."""
+    study = _opened(file, head)
+    study.extend(episodes)
+    rows = [
+        ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
+        ("asked for now", counted(study.batch_size, "user")),
+        ("guaranteed to each", f"{study.guarantee}, as before"),
+        ("head", study.head),
+    ]
+    _answer(_facts(study), f"Study {file} goes on", rows, json=json)
 
 
 @app.command()

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
+from discreet.errors import UnsupportedError
 from discreet.learners.estimate import CountSums, ReleasedRows
 from discreet.learners.settings import ContinualSettings, Settings
-from discreet.mdp.policies import DeterministicPolicy, Policy
+from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
@@ -51,6 +52,22 @@ class Batch:
     users: int
 
 
+def policy_to_dict(policy: Policy) -> dict[str, Plain]:
+    """Plain values of the policy of a batch."""
+    if isinstance(policy, DeterministicPolicy):
+        return {"actions": policy.actions.tolist()}
+    if isinstance(policy, StochasticPolicy):
+        return {"probabilities": policy.probabilities.tolist()}
+    raise UnsupportedError("A learner asks for one policy, not for a mixture.")
+
+
+def policy_from_dict(plain: JsonObject) -> DeterministicPolicy | StochasticPolicy:
+    """The inverse of `policy_to_dict`."""
+    if "actions" in plain:
+        return DeterministicPolicy(np.array(plain["actions"], np.int64))
+    return StochasticPolicy(np.array(plain["probabilities"], np.float64))
+
+
 class BatchLearner(ABC):
     """A learner of the batch schedule.
 
@@ -74,6 +91,9 @@ class BatchLearner(ABC):
     """Whether it reads sums of r - 1/2 where they are released; others are told sums of r."""
     settings_type: ClassVar[type[Settings] | None] = None
     """What may be set, where that is declared."""
+    open_ended: ClassVar[bool] = False
+    """Whether more users may come than were planned: nothing it did rests on their number, and
+    what it does next follows the new one, as if it had always been that."""
 
     def __init__(
         self, problem: Problem, mechanism: BatchMechanism, rng: np.random.Generator
@@ -116,6 +136,10 @@ class BatchLearner(ABC):
         Asking changes nothing: no draws.
         """
         return None
+
+    def extend(self, problem: Problem, *, pending: bool) -> None:
+        """Go on with more users; a ``pending`` batch stays as it was asked for."""
+        self.problem = problem
 
     @abstractmethod
     def state(self) -> dict[str, Plain]:
@@ -201,9 +225,15 @@ class StagedLearner(FlowLearner[Chosen_co]):
         centre = self.mechanism.centre
         return contradictions(self._steps, max(centre, 1 - centre) ** 2)
 
+    def extend(self, problem: Problem, *, pending: bool) -> None:
+        super().extend(problem, pending=pending)
+        self._pending = self._pending if pending else None
+
     def state(self) -> dict[str, Plain]:
-        """Progress and evidence; what is pending follows from them."""
+        """Progress and evidence, and what is pending: with other users to come it were another."""
+        pending = self._pending
         return {
+            "pending": [pending.users, policy_to_dict(pending.policy)] if pending else None,
             "told": self._told,
             "batches": self._batches,
             "seed": self._seed,
@@ -216,7 +246,8 @@ class StagedLearner(FlowLearner[Chosen_co]):
         self._batches = int(state["batches"])
         self._sums = CountSums.from_dict(state["sums"])
         self._steps = CountSums.from_dict(state["steps"])
-        self._pending = None
+        pending = state["pending"]
+        self._pending = pending and Batch(policy_from_dict(pending[1]), int(pending[0]))
 
 
 class ContinualLearner(ABC):

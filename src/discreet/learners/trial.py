@@ -9,7 +9,8 @@ K/2^(B-1), ..., K/2, K; the first plays random actions, those between play an ac
 is the best of 64 draws of the estimate (5% of the users at random), the last plays the best policy.
 B = 1 + floor(log2(K/n1)), at least 2 and at most ``batches``, where
 n1 = 40·(sd of a reward counter's noise, at least 1/2)·A·(start states). Who does not come is not
-replaced: whoever is left after the last stage plays the best policy.
+replaced. If more users are admitted than were planned, the stages that are left are those of the
+new K; one that would be less than half as large as all before it joins the next.
 
 *The estimate* is that of `learners.estimate` on projected counts: values Q = r + P·V of every
 (h, s, a) with variances v. *Advantages* Q - mu(h, s) are shrunk towards those of the same state and
@@ -27,7 +28,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, Plain
-from discreet.learners.base import Batch, StagedLearner
+from discreet.learners.base import Batch, Problem, StagedLearner
 from discreet.learners.estimate import (
     CountSums,
     ReleasedRows,
@@ -160,10 +161,19 @@ class Trial(StagedLearner[TrialSettings]):
     name = "trial"
     summary = "a randomised trial, in one batch or in stages: for few people and recruitments"
     settings_type = TrialSettings
+    open_ended = True
 
     def begin(self) -> None:
         """Decide how many stages there are, from public facts."""
         super().begin()
+        self._plan()
+
+    def extend(self, problem: Problem, *, pending: bool) -> None:
+        """The stages that are left follow the new number."""
+        super().extend(problem, pending=pending)
+        self._plan()
+
+    def _plan(self) -> None:
         problem, mechanism = self.problem, self.mechanism
         shape, starts = problem.shape, int(problem.start.sum())
         stages = 1
@@ -173,14 +183,17 @@ class Trial(StagedLearner[TrialSettings]):
             stages = 1 + int(math.log2(max(problem.episodes / first, 2.0)))
             stages = min(stages, self.chosen.batches)
         self._stages = stages
-        sizes: list[int] = []
+        sizes = [self._told] if self._told else []
         while sum(sizes) < problem.episodes:
-            sizes.append(self._users(sum(sizes), len(sizes)))
+            done = self._batches + len(sizes) - bool(self._told)
+            sizes.append(self._users(sum(sizes), done))
         self.settings["stages"] = sizes
 
     def _users(self, told: int, done: int) -> int:
         """Of the stage that follows ``done`` others."""
         left, later = self.problem.episodes - told, self._stages - done
+        while later > 1 and self.problem.episodes // 2 ** (later - 1) < 1.5 * told:
+            later -= 1
         users = self.problem.episodes // 2 ** (later - 1) - told if later > 1 else left
         users = max(users, self.mechanism.min_users)
         # Too few to be released on their own join those before them.
@@ -189,7 +202,7 @@ class Trial(StagedLearner[TrialSettings]):
     def next_batch(self) -> Batch:
         """Random actions, then a mixture of what may be best, then what seems best."""
         users = self._users(self._told, self._batches)
-        if self._batches == 0:
+        if self._batches == 0 or self.chosen.aim == "policy":
             return Batch(uniform_policy(self.problem.shape), users)
         if self._told + users == self.problem.episodes:
             return Batch(self.greedy(), users)

@@ -15,10 +15,17 @@ from numpy.typing import ArrayLike
 
 from discreet._types import BoolArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
-from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.base import (
+    Batch,
+    BatchLearner,
+    ContinualLearner,
+    Problem,
+    policy_from_dict,
+    policy_to_dict,
+)
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
+from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.base import (
     BatchMechanism,
@@ -36,6 +43,7 @@ from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel, least_noise
 
 Data = Trajectories | ArrayLike
+_OPEN_ENDED = "The learners 'flow-ucb' and 'trial' can be extended."
 
 
 class Driver(ABC):
@@ -102,6 +110,14 @@ class Driver(ABC):
         return ()
 
     @abstractmethod
+    def extend(self, episodes: int, *, pending: bool) -> None:
+        """So many users in all; a ``pending`` batch stays as it was asked for.
+
+        Raises:
+            UnsupportedError: the learner, or the noise, was made for the number that was planned.
+        """
+
+    @abstractmethod
     def state(self) -> dict[str, Plain]:
         """Everything needed to go on, as plain values."""
 
@@ -128,6 +144,7 @@ class BatchDriver(Driver):
         settings: Mapping[str, object],
     ) -> None:
         super().__init__(problem, trust)
+        self._name = spec.name
         self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, dict(settings))
 
     @property
@@ -158,6 +175,16 @@ class BatchDriver(Driver):
 
     def learn(self, released: PrivateCounts) -> None:
         self.learner.tell(self.learner.reading(released))
+
+    def extend(self, episodes: int, *, pending: bool) -> None:
+        if not self.learner.open_ended:
+            raise UnsupportedError(
+                f"The learner {self._name!r} divides what its widths or its exploration may fail "
+                f"by among the {self.problem.episodes:,} users that were planned, and cannot go on "
+                f"with {episodes:,}; close this study and start another. {_OPEN_ENDED}"
+            )
+        self.problem = dataclasses.replace(self.problem, episodes=episodes)
+        self.learner.extend(self.problem, pending=pending)
 
     def greedy(self) -> DeterministicPolicy | None:
         return self.learner.greedy()
@@ -219,7 +246,7 @@ def check_first_release(driver: Driver) -> None:
         )
 
 
-def how_it_ended(users: int, episodes: int, *, closed: bool) -> str:
+def how_it_ended(users: int, episodes: int, *, closed: bool, over: bool = False) -> str:
     """What became of a study of ``episodes`` users that takes nobody any more.
 
     >>> how_it_ended(59, 60, closed=False)
@@ -227,6 +254,11 @@ def how_it_ended(users: int, episodes: int, *, closed: bool) -> str:
     """
     if closed:
         return f"was closed after {users} users"
+    if over and users < episodes:
+        return (
+            f"has counted {users} of {episodes} users: its last batch asked for all who were left, "
+            f"and who does not come is not replaced"
+        )
     if users < episodes:
         return f"has counted {users} of {episodes} users, and no batch has only {episodes - users}"
     return f"has counted all its {users} users"
@@ -343,6 +375,13 @@ class ContinualDriver(Driver):
         self.counts = released
         self._policy = None
 
+    def extend(self, episodes: int, *, pending: bool) -> None:
+        raise UnsupportedError(
+            f"The noise and the widths of this continual study were made for "
+            f"{self.problem.episodes:,} users, and no more can be released, got {episodes:,}; "
+            f"close it and start another. {_OPEN_ENDED}"
+        )
+
     def state(self) -> dict[str, Plain]:
         running = self.running.state() if self.running else {}
         sums = self._reports.sums() if self._reports else running
@@ -353,7 +392,7 @@ class ContinualDriver(Driver):
             "sums": {name: part.copy() for name, part in sums.items()},
             "released": np.concatenate([part.ravel() for part in parts if part is not None]),
             "memory": {name: part.copy() for name, part in self.learner.state().items()},
-            "policy": None if self._policy is None else _table(self._policy),
+            "policy": None if self._policy is None else policy_to_dict(self._policy),
         }
         return state
 
@@ -369,7 +408,7 @@ class ContinualDriver(Driver):
             unflatten(values, mechanism, users, secure=secure) if users else no_counts(mechanism)
         )
         self.learner.restore(state["memory"])
-        self._policy = None if state["policy"] is None else _policy(state["policy"])
+        self._policy = None if state["policy"] is None else policy_from_dict(state["policy"])
 
 
 def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
@@ -392,17 +431,3 @@ def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
             named: Any = {"mechanism": spec.name}
             found.append(dataclasses.replace(trust, **named).calibrate(problem.shape, **options))
     return least_noise(found, problem.episodes).stored()
-
-
-def _table(policy: Policy) -> dict[str, Plain]:
-    if isinstance(policy, DeterministicPolicy):
-        return {"actions": policy.actions.tolist()}
-    if isinstance(policy, StochasticPolicy):
-        return {"probabilities": policy.probabilities.tolist()}
-    raise UnsupportedError("A continual learner asks for one policy, not for a mixture.")
-
-
-def _policy(table: JsonObject) -> Policy:
-    if "actions" in table:
-        return DeterministicPolicy(np.array(table["actions"], np.int64))
-    return StochasticPolicy(np.array(table["probabilities"], np.float64))

@@ -32,7 +32,7 @@ from discreet.errors import MissingExtraError, StudyError
 
 Row = tuple[str, str, str, bytes]
 """One row of the evidence: name, kind, shape, bytes."""
-KINDS = ("start", "batch", "reissue", "close")
+KINDS = ("start", "batch", "reissue", "extend", "close")
 
 
 @dataclass(frozen=True)

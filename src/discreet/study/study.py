@@ -129,10 +129,11 @@ class Study:
     """A running study; make one with `start` or `resume`. Reading it writes nothing.
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
-    `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
-    `answer`, `notes`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`; `users`,
-    `episodes`, `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`, `bundle`.
-    Two objects of one file may live in two processes; in one process keep one object per file.
+    `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `extend`, `close`; `policy`,
+    `value`, `answer`, `notes`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`;
+    `users`, `episodes`, `batches`, `finished`, `ending`, `encoded`, `ledger`, `head`, `verify`,
+    `report`, `bundle`. Two objects of one file may live in two processes; in one process keep one
+    object per file.
     """
 
     def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
@@ -155,6 +156,7 @@ class Study:
         self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
+        self._over = False
         self._saved: dict[str, Plain] = {}
 
     @classmethod
@@ -294,7 +296,7 @@ class Study:
 
     @property
     def episodes(self) -> int:
-        """Users in all, as the study was designed."""
+        """Users in all, as the study was designed or extended."""
         return self.driver.problem.episodes
 
     @property
@@ -309,8 +311,21 @@ class Study:
 
     @property
     def finished(self) -> bool:
-        """True when the users who are left are fewer than any release has, or it was closed."""
-        return self._tail.closed or self.episodes - self.users < self.driver.min_users
+        """True when the last batch is counted, or it was closed.
+
+        The last batch asks for all users who are left. Who does not come is not replaced: batches
+        of the few who are left, and of those who are left of them, would show nothing.
+        """
+        left = self.episodes - self.users
+        return self._tail.closed or self._over or left < self.driver.min_users
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; nothing while it goes on."""
+        if not self.finished:
+            return ""
+        closed = self._tail.closed
+        return how_it_ended(self.users, self.episodes, closed=closed, over=self._over)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -544,6 +559,35 @@ class Study:
                 facts["note"] = dict(note)
             self._write("reissue", {**facts, "returning": returning}, change)
 
+    def extend(self, episodes: int) -> None:
+        """Go on with more users than were planned, or with those who did not come.
+
+        It changes nobody's guarantee: a batch is released once, whatever comes after it. The batch
+        that is pending stays as it was asked for. The learner goes on as if the new number had been
+        planned (learners that cannot are refused by name). Who extends a study because of what it
+        has shown looks twice: the intervals of its answer are of one look.
+
+        Args:
+            episodes: how many users will take part in all.
+        """
+        _validate.count(episodes=episodes)
+        with self._changing() as change:
+            if self._tail.closed:
+                raise StudyError(f"This study {self.ending}; start another one.")
+            before, pending = self.episodes, not self.finished
+            least = self.users + self.driver.min_users if self._over else before + 1
+            least = max(least, self.users + self.driver.min_users)
+            if episodes < least:
+                raise StudyError(
+                    f"Expected episodes >= {least}, the users of all batches together, of whom "
+                    f"{self.users} are counted, got episodes={episodes}; nothing was changed."
+                )
+            self.driver.extend(episodes, pending=pending)
+            self._over = False
+            self.driver.ask()
+            facts: dict[str, Plain] = {"episodes": episodes, "before": before, "total": self.users}
+            self._write("extend", facts, change)
+
     def close(self) -> DeterministicPolicy:
         """End the study before all users came; what was learnt stays, and is returned."""
         if not self.finished:
@@ -601,10 +645,11 @@ class Study:
         }
         if note:
             facts["note"] = dict(note)
-        self.driver.learn(released)
         if self.driver.schedule == "batch":
+            self._over = self._learner_batch.users == self.episodes - self.users
             self._estimate.add(released, batch.policy)
-        last = self.users + len(people) >= self.episodes
+        self.driver.learn(released)
+        last = self._over or self.users + len(people) >= self.episodes
         if not last:
             self.driver.ask()
         if last or self.driver.schedule == "batch":  # not after every user of a stream
@@ -630,6 +675,8 @@ class Study:
             "estimate": self._estimate.state(),
             "generators": generators,
             "issue": dict(self._issue),
+            "episodes": self.episodes,
+            "over": self._over,
         }
 
     def _restore(self, state: JsonObject) -> None:
@@ -637,16 +684,18 @@ class Study:
         for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
         self.driver.restore(state["driver"])
+        if self.episodes != state["episodes"]:
+            self.driver.extend(state["episodes"], pending=True)
+        self._over = state["over"]
         self._estimate.restore(state["estimate"])
         self._issue = dict(state["issue"])
 
     @property
     def _learner_batch(self) -> Batch:
         if self.finished:
-            how = how_it_ended(self.users, self.episodes, closed=self._tail.closed)
             raise StudyError(
-                f"This study {how}; there is nothing more to ask or to tell, its policy and value "
-                f"can be read."
+                f"This study {self.ending}; there is nothing more to ask or to tell, its policy "
+                f"and value can be read."
             )
         return self.driver.ask()
 

@@ -127,7 +127,7 @@ def test_a_local_stream_has_its_dossier(tmp_path):
     page = study.report(tmp_path / "page.html").read_text("utf-8")
     assert "Nobody is trusted with a raw episode" in page
     assert "ε = 2, δ = 0 (LDP)" in page
-    assert "2 of 300, in 2 batches; the study has ended" in page
+    assert "2 of 300, in 2 batches; the study was closed after 2 users" in page
     assert "<td>certified</td>" in page
     assert "<td>agrees with the guarantee</td>" in page
     assert "Every path of local/" in page

@@ -40,7 +40,13 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, FlowLearner
+from discreet.learners.base import (
+    Batch,
+    FlowLearner,
+    Problem,
+    policy_from_dict,
+    policy_to_dict,
+)
 from discreet.learners.estimate import (
     VISITS,
     CountSums,
@@ -126,16 +132,11 @@ class Request(NamedTuple):
 
     def to_dict(self) -> dict[str, Plain]:
         plain: dict[str, Plain] = {"users": self.users, "occupancy": self.occupancy.tolist()}
-        if isinstance(self.policy, DeterministicPolicy):
-            return {"actions": self.policy.actions.tolist(), **plain}
-        return {"probabilities": self.policy.probabilities.tolist(), **plain}
+        return {**policy_to_dict(self.policy), **plain}
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Request":
-        users, occupancy = int(data["users"]), np.array(data["occupancy"])
-        if "actions" in data:
-            return cls(DeterministicPolicy(np.array(data["actions"], np.int64)), users, occupancy)
-        return cls(StochasticPolicy(np.array(data["probabilities"])), users, occupancy)
+        return cls(policy_from_dict(data), int(data["users"]), np.array(data["occupancy"]))
 
 
 class Part(NamedTuple):
@@ -230,6 +231,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
     name = "flow-ucb"
     summary = "optimism on flow-consistent batches: the practical private learner"
     settings_type = FlowSettings
+    open_ended = True
 
     def begin(self) -> None:
         """Nothing is known."""
@@ -403,6 +405,11 @@ class FlowUCB(FlowLearner[FlowSettings]):
             EASE * (1 + mechanism.visit_variance),
             mechanism.last_transitions,
         )
+
+    def extend(self, problem: Problem, *, pending: bool) -> None:
+        """All rules read K anew for every batch."""
+        super().extend(problem, pending=pending)
+        self._request = self._request if pending else None
 
     def state(self) -> dict[str, Plain]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""

@@ -140,6 +140,12 @@ def render(material: Material) -> str:
                 for row in audited
             ],
             noise=list(noise_lines(study.mechanism, sizes)),
+            extended="; ".join(
+                f"to {entry['episodes']:,} participants when {entry['total']:,} were counted, and "
+                f"what they had shown could be read"
+                for entry in entries
+                if entry["kind"] == "extend"
+            ),
             handed_over=Counter(str(n["reports"]) for n in notes if "reports" in n).items(),
             config=config,
             names=names,

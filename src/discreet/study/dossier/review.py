@@ -224,7 +224,7 @@ def check_ledger(bundle: Bundle) -> str:
     for number, (line, entry) in enumerate(zip(bundle.lines, bundle.entries, strict=True)):
         follows = entry["number"] == number and entry["previous"] == head and not closed
         expect(follows, f"entry {number} does not follow the one before it")
-        kinds = ("start",) if number == 0 else ("batch", "reissue", "close")
+        kinds = ("start",) if number == 0 else ("batch", "reissue", "extend", "close")
         expect(entry["kind"] in kinds, f"entry {number} is of no known kind")
         closed = entry["kind"] == "close"
         head = sha256(line)
@@ -234,7 +234,9 @@ def check_ledger(bundle: Bundle) -> str:
     page.says(9, "ledger head", head)
     expect(head in page.texts[0] and head in page.texts[11], "the page is about another head")
     said, batches = page.fact(0, "Participants"), len(bundle.batches)
-    counted = f"{bundle.users:,} of {bundle.design['episodes']:,}, in {batches:,} batch"
+    planned = [e["episodes"] for e in bundle.entries if e["kind"] == "extend"]
+    planned.insert(0, bundle.design["episodes"])
+    counted = f"{bundle.users:,} of {planned[-1]:,}, in {batches:,} batch"
     expect(said.startswith(counted), f"the page counts {said!r}, the ledger {counted!r}")
     shown = [row for row in bundle.page.rows[8] if row[0] != "entry"]
     history = list(_history(bundle.entries, head))
