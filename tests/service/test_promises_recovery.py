@@ -592,7 +592,8 @@ def test_p29_a_signing_key_is_rotated_once_at_a_time(tmp_path):
 
 def test_p30_several_studies_share_a_server_and_nothing_else(tmp_path):
     """Tickets, tokens, batches and manifests of one are unknown to the other; both are listed."""
-    other, passes, theirs = charter(purpose="another"), ticket.make(3), ticket.make(3)
+    other = charter(purpose="another", participations=2)
+    passes, theirs = ticket.make(3), ticket.make(3)
     one = make_test_shuffler(tmp_path / "one.db", OF, passes)
     two = Shuffler(
         other,
@@ -617,6 +618,8 @@ def test_p30_several_studies_share_a_server_and_nothing_else(tmp_path):
             assert code(second.send, fake_report(yours, passes[1])) == "unknownTicket"
             assert code(second.send, fake_report(mine, theirs[0])) == "policyOutdated"
             second.send(fake_report(yours, theirs[0]))
+            assert code(first.send, fake_report(mine, passes[0])) == "ticketSpent"
+            assert code(second.send, fake_report(yours, theirs[0])) == "alreadyInBatch"
             assert first.metrics()["received"] == second.metrics()["received"] == 1
         for place in (url, url + paths[0]):
             shown = CliRunner().invoke(make_app(), ["service", "status", "--url", place, "--json"])
