@@ -5,10 +5,11 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.learn import make_batch_learner, run_batches
 from discreet.learners.registry import get_learner
+from discreet.learners.result import ReturnCurve
 from discreet.privacy.trust import TrustModel
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=4)
@@ -62,3 +63,51 @@ def test_what_is_no_world_and_no_trust_model_is_one_sentence(mdp, changes, sente
 def test_a_learner_or_a_paper(given, words):
     with pytest.raises(InvalidInputError, match=words):
         discreet.learn(RIVER, episodes=10, **given)
+
+
+PLAYED = discreet.simulator(
+    discreet.to_gymnasium(RIVER), horizon=4, reward_range=(0, 1), stationary=True
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "trust", "episodes"),
+    [
+        ("flow-ucb", discreet.Central(2, 1e-6), 3000),
+        ("flow-ucb", discreet.Shuffle(2, 1e-6), 3000),
+        ("dp-ucbvi", discreet.Central(5), 60),
+        ("ucbvi", None, 60),
+    ],
+)
+def test_what_has_no_model_is_played_and_has_returns_instead_of_regret(name, trust, episodes):
+    first, same, other = (
+        discreet.learn(PLAYED, learner=name, trust=trust, episodes=episodes, seed=seed)
+        for seed in (0, 0, 1)
+    )
+    curve = first.returns
+    assert curve.episodes[-1] == episodes
+    np.testing.assert_array_equal(curve.values, same.returns.values)
+    assert (curve.values != other.returns.values).any()
+    # Everybody's return lies between the worst and the best policy's, up to chance.
+    best = discreet.mdp.plan(RIVER).value
+    assert -3 * curve.errors[-1] <= curve.values[-1] <= best + 4 * curve.errors[-1]
+    assert (
+        first.guarantee
+        == discreet.learn(RIVER, learner=name, trust=trust, episodes=episodes).guarantee
+    )
+    with pytest.raises(UnsupportedError, match="estimate_model"):
+        _ = first.final_regret
+    assert "return=" in repr(first)
+
+
+def test_the_errors_of_returns_are_those_of_their_mean():
+    returns = np.random.default_rng(0).normal(1e6, 2.0, 500)
+    curve = ReturnCurve.of(returns)
+    for n, value, error in zip(curve.episodes, curve.values, curve.errors, strict=True):
+        assert value == pytest.approx(returns[:n].mean(), rel=1e-12)
+        assert error == pytest.approx(returns[:n].std(ddof=1) / np.sqrt(n), rel=1e-6)
+
+
+def test_an_adversary_needs_a_model():
+    with pytest.raises(InvalidInputError, match="Expected a TabularMDP or LayeredMDP"):
+        discreet.learn(PLAYED, learner="private-uc-o-reps", episodes=10)

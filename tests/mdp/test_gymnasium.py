@@ -10,14 +10,20 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-from discreet.errors import UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import (
+    RiverSwim,
+    Shape,
+    estimate_model,
     from_gymnasium,
     make,
     plan,
+    sample_trajectories,
+    simulator,
     to_gymnasium,
+    uniform_policy,
 )
-from discreet.mdp.environments.registry import environment_names
+from discreet.mdp.environments.registry import environment_names, make_world
 from discreet.mdp.gymnasium import register_environments
 
 
@@ -217,3 +223,121 @@ def test_a_reward_wrapper_changes_the_rewards_and_other_wrappers_are_refused():
     own = gymnasium.wrappers.TransformReward(to_gymnasium(make("RiverSwim")), abs)
     with pytest.raises(UnsupportedError, match="use mdp"):
         from_gymnasium(own, 6)
+
+
+class Doors(gymnasium.Env):
+    """Action 0 ends the episode at a reward of 2, action 1 goes on at -1; no model."""
+
+    observation_space = spaces.Tuple((spaces.Discrete(3, start=1), spaces.MultiDiscrete([2, 4])))
+    action_space = spaces.Discrete(2, start=5)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seen = 0
+        return (3, np.array([1, int(self.np_random.integers(4))])), {}
+
+    def step(self, action):
+        assert action in (5, 6)
+        self.seen += 1
+        return (1, np.array([0, 2])), 2.0 if action == 5 else -1.0, action == 5, False, {}
+
+
+def doors(**given):
+    return simulator(Doors(), **{"horizon": 3, "reward_range": (-1, 2)} | given)
+
+
+def test_observations_of_several_parts_are_numbered_and_an_episode_that_is_over_stays_so():
+    world = doors()
+    assert world.shape == Shape(3 * 2 * 4 + 1, 2, 3)
+    assert world.start.tolist() == [True] * 24 + [False]
+    actions = np.array([[1], [0], [1]]).repeat(25, axis=1)
+    found = sample_trajectories(world, actions, 40, np.random.default_rng(0))
+    assert {*found.states[:, 0].tolist()} == {20, 21, 22, 23}  # (2, 1, 0) to (2, 1, 3)
+    np.testing.assert_array_equal(found.states[:, 1:], [[2, 24, 24]] * 40)
+    np.testing.assert_array_equal(found.actions, [[1, 0, 1]] * 40)  # the policy's, to the end
+    np.testing.assert_allclose(found.rewards, [[0, 1, 1 / 3]] * 40)
+    np.testing.assert_allclose(world.returns(found), 1.0)
+
+
+@pytest.mark.parametrize("many", [1, 5])
+def test_episodes_are_those_of_the_seed_one_by_one_or_in_vectors(many):
+    vector = gymnasium.vector.SyncVectorEnv([Doors] * many)
+    world = simulator(vector, horizon=3, reward_range=(-1, 2))
+    random = uniform_policy(world.shape)
+    one, same, other = (
+        sample_trajectories(world, random, 13, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one.states, same.states)
+    np.testing.assert_array_equal(one.rewards, same.rewards)
+    assert (one.states != other.states).any()
+    assert len(one) == 13 and world.shape == doors().shape
+
+
+def test_renamed_actions_do_what_the_originals_did():
+    world, seed = doors(), 3
+    renamed = world.relabelled(seed)
+    random = sample_trajectories(renamed, uniform_policy(world.shape), 60, np.random.default_rng(0))
+    paid = random.rewards[:, 0] == 1.0
+    for state in range(20, 24):
+        here = random.states[:, 0] == state
+        ends = {*random.actions[here & paid, 0].tolist()}
+        assert len(ends) == 1 and ends.isdisjoint(random.actions[here & ~paid, 0].tolist())
+    original = np.random.default_rng(seed).permuted(np.tile([0, 1], (25, 1)), axis=-1)
+    np.testing.assert_array_equal(original[random.states[:, 0], random.actions[:, 0]] == 0, paid)
+
+
+def test_wrappers_of_what_is_played_are_honoured():
+    twice = gymnasium.wrappers.TransformReward(Doors(), lambda reward: 2 * reward)
+    world = simulator(twice, horizon=3, reward_range=(-2, 4))
+    found = sample_trajectories(world, np.zeros((3, 25), int), 2, np.random.default_rng(0))
+    assert world.returns(found).tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"reward_range": (2, -1)}, "the least and the largest reward"),
+        ({"reward_range": (0, np.inf)}, "the least and the largest reward"),
+        ({"horizon": 0}, "horizon"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(given, text):
+    with pytest.raises(InvalidInputError, match=text):
+        doors(**given)
+    with pytest.raises(UnsupportedError, match="Expected observations that are Discrete"):
+        simulator("CartPole-v1", horizon=3, reward_range=(0, 1))
+
+
+def test_a_reward_outside_the_declared_range_is_an_error():
+    world = doors(reward_range=(-1, 1))
+    with pytest.raises(InvalidInputError, match=r"reward_range=\(-1, 1\), as declared, got 2"):
+        sample_trajectories(world, np.zeros((3, 25), int), 2, np.random.default_rng(0))
+
+
+def test_an_estimated_model_is_near_the_model_behind_the_environment():
+    mdp = RiverSwim(states=3, horizon=5)
+    world = simulator(to_gymnasium(mdp), horizon=5, reward_range=(0, 1))
+    found = estimate_model(world, episodes=4000, seed=1)
+    assert found.shape == Shape(4, 2, 5)
+    np.testing.assert_allclose(found.initial, [*mdp.initial, 0])
+    seen = np.s_[:2, :, :3]  # the last step leads to the end, a fifth of the time
+    np.testing.assert_allclose(
+        found.transitions[0][seen] / found.transitions[0][seen].sum(axis=-1, keepdims=True),
+        mdp.transitions[0][:2],
+        atol=0.05,
+    )
+    np.testing.assert_allclose(found.rewards[0, :2], mdp.rewards[0, :2], atol=0.02)
+    again = estimate_model(world, episodes=4000, seed=1)
+    np.testing.assert_array_equal(found.transitions, again.transitions)
+    few = estimate_model(doors(), episodes=1, seed=0)
+    assert few.transitions[0, 7, 0, 7] == 1.0  # what nobody did
+    assert few.rewards[0, 7, 0] == pytest.approx(1 / 3)  # nothing, in a range from -1 to 2
+
+
+def test_an_id_without_a_model_asks_for_the_range_of_rewards():
+    with pytest.raises(UnsupportedError, match="reward_range="):
+        make("Blackjack-v1", horizon=4)
+    world = make_world("Blackjack-v1", horizon=4, reward_range=[-1, 1], relabel=0)
+    assert world.shape == Shape(705, 2, 4)
+    with pytest.raises(InvalidInputError, match="is played"):
+        make("Blackjack-v1", horizon=4, reward_range=[-1, 1])

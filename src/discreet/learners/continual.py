@@ -30,7 +30,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints, JsonObject, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import FORBIDDEN, Batch, BatchLearner, ContinualLearner, Problem
-from discreet.learners.result import RegretRecorder, Result, noise_deviations
+from discreet.learners.result import RegretRecorder, Result, ReturnCurve, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import (
     DeterministicPolicy,
@@ -38,6 +38,7 @@ from discreet.mdp.policies import (
     StochasticPolicy,
     uniform_policy,
 )
+from discreet.mdp.simulation import Simulator
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
@@ -69,7 +70,7 @@ ContinualKind = TypeVar("ContinualKind", bound=ContinualLearner)
 
 def make_learner(
     kind: type[ContinualKind],
-    mdp: TabularMDP,
+    mdp: TabularMDP | Simulator,
     trust: TrustModel,
     episodes: int,
     rng: np.random.Generator,
@@ -98,16 +99,25 @@ def make_learner(
 
 def run_continual(
     kind: type[ContinualLearner],
-    mdp: TabularMDP,
+    mdp: TabularMDP | Simulator,
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
     **settings: object,
 ) -> Result:
-    """Simulate ``episodes`` users under a continual learner, compiled if it has a planner."""
+    """Simulate ``episodes`` users under a continual learner.
+
+    Compiled if it has a planner and the environment a model.
+    """
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    recorder = RegretRecorder(episodes)
-    if learner.planner() is None:
+    recorder, earned = RegretRecorder(episodes), list[float]()
+    if isinstance(mdp, Simulator):
+        users, counts = SimulatedUsers(mdp, learner.mechanism, seeds), no_counts(learner.mechanism)
+        for _ in range(episodes):
+            policy = learner.next_policy(counts)
+            counts = users.add(policy, learner.rng)
+        earned = users.returns
+    elif learner.planner() is None:
         for support, regret in walk(learner, mdp, seeds):
             recorder.add(1, regret)
             policy = support
@@ -127,6 +137,7 @@ def run_continual(
         settings=learner.settings.to_dict(),
         mechanism=mechanism.name,
         noise=noise_deviations(mechanism.noise_variance(mechanism.episodes)),
+        returns=ReturnCurve.of(np.array(earned)) if earned else None,
     )
 
 

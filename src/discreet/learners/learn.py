@@ -11,15 +11,22 @@ import numpy as np
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.result import RegretRecorder, Result, noise_deviations
+from discreet.learners.result import (
+    NO_REGRET,
+    RegretRecorder,
+    Result,
+    ReturnCurve,
+    noise_deviations,
+)
 from discreet.mdp.counts import Counts
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
-from discreet.mdp.simulation import sample_counts
+from discreet.mdp.simulation import Simulator, sample_counts, sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.papers.presets import get_preset
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
@@ -28,7 +35,7 @@ from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model
 
 
 def learn(
-    mdp: TabularMDP,
+    mdp: TabularMDP | Simulator,
     *,
     learner: str | None = None,
     trust: TrustModel | None = None,
@@ -47,7 +54,8 @@ def learn(
     ``literal=False`` repairs what is inconsistent in print, and settings replace printed ones.
 
     Args:
-        mdp: the true model; the learner sees only private statistics of its users.
+        mdp: the true model; the learner sees only private statistics of its users. What has no
+            model is played (`discreet.simulator`), and the result has returns instead of regret.
         learner: a registered name (``discreet list``).
         trust: who sees raw episodes; None means no privacy.
         paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.
@@ -95,7 +103,7 @@ def _refuse_without_paper(learner: str | None, **given: float | None) -> None:
 
 
 def _learn(
-    mdp: TabularMDP,
+    mdp: TabularMDP | Simulator,
     learner: str,
     trust: TrustModel | None,
     episodes: int,
@@ -118,7 +126,7 @@ def _learn(
 
 
 def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
-    kinds = (TabularMDP,) if spec.run is None else (TabularMDP, LayeredMDP)
+    kinds = (TabularMDP, Simulator) if spec.run is None else (TabularMDP, LayeredMDP)
     if not isinstance(mdp, kinds):
         name = mdp if isinstance(mdp, str) else "RiverSwim"
         names = " or ".join(kind.__name__ for kind in kinds)
@@ -183,7 +191,9 @@ def make_batch_learner(
     return kind(problem, mechanism, rng, **settings)
 
 
-def declared_stationary(mdp: TabularMDP, spec: LearnerSpec, settings: dict[str, Any]) -> bool:
+def declared_stationary(
+    mdp: TabularMDP | Simulator, spec: LearnerSpec, settings: dict[str, Any]
+) -> bool:
     """Whether a batch learner is told that steps are one; of a continual one, its own setting."""
     if spec.schedule == "batch":
         given: bool = settings.pop("stationary", False)
@@ -205,10 +215,12 @@ def continual_kind(spec: LearnerSpec) -> type[ContinualLearner]:
     return spec.make
 
 
-def public_facts(mdp: TabularMDP, episodes: int, *, stationary: bool = False) -> Problem:
+def public_facts(
+    mdp: TabularMDP | Simulator, episodes: int, *, stationary: bool = False
+) -> Problem:
     """What a learner may know of ``mdp`` in advance: its size and where episodes can start."""
     _validate.truth(stationary=stationary)
-    return Problem(shape=mdp.shape, episodes=episodes, start=mdp.initial > 0, stationary=stationary)
+    return Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
 
 
 def expected_regret(meter: RegretMeter, policy: Policy) -> float:
@@ -220,17 +232,18 @@ def expected_regret(meter: RegretMeter, policy: Policy) -> float:
 
 
 def run_batches(
-    mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds, *, name: str = ""
+    mdp: TabularMDP | Simulator, learner: BatchLearner, seeds: RunSeeds, *, name: str = ""
 ) -> Result:
     """Simulate all batches of ``learner``, called ``name``, until all of its episodes are played.
 
     A batch is simulated at count level, so the run costs the number of batches, not of users.
+    Without a model, every user plays.
     """
     episodes, mechanism = learner.problem.episodes, learner.mechanism
     rng = seeds.generator("environment")
     sampler: Sampler = SimulationSampler(seeds.generator("noise"))
-    meter, recorder = RegretMeter(mdp), RegretRecorder(episodes)
-    batches: list[int] = []
+    meter = None if isinstance(mdp, Simulator) else RegretMeter(mdp)
+    recorder, earned, batches = RegretRecorder(episodes), list[FloatArray](), list[int]()
     while recorder.episode < episodes:
         batch, left = learner.ask(), episodes - recorder.episode
         if not 1 <= batch.users <= left:
@@ -238,12 +251,12 @@ def run_batches(
                 f"A learner asked for a batch of {batch.users} users with {left} left; "
                 f"ask for at least 1 and at most those left."
             )
-        recorder.add(batch.users, expected_regret(meter, batch.policy))
-        learner.tell(release_batch(mdp, learner, batch, rng, sampler))
+        recorder.add(batch.users, expected_regret(meter, batch.policy) if meter else 0.0)
+        learner.tell(release_batch(mdp, learner, batch, rng, sampler, earned))
         batches.append(batch.users)
     return Result(
         learner=name,
-        regret=recorder.curve(),
+        regret=recorder.curve() if meter else NO_REGRET,
         guarantee=mechanism.guarantee,
         policy=batch.policy,
         episodes=episodes,
@@ -253,21 +266,32 @@ def run_batches(
         mechanism=mechanism.name,
         noise=noise_deviations(mechanism.noise_variance(episodes)),
         notes=learner.notes,
+        returns=None if meter else ReturnCurve.of(np.concatenate(earned)),
     )
 
 
 def release_batch(
-    mdp: TabularMDP,
+    mdp: TabularMDP | Simulator,
     learner: BatchLearner,
     batch: Batch,
     rng: np.random.Generator,
     sampler: Sampler,
+    earned: list[FloatArray] | None = None,
 ) -> PrivateCounts:
-    """What the learner is told of a batch of simulated users."""
+    """What the learner is told of a batch of simulated users.
+
+    Where they play without a model, their returns are added to ``earned``: for the result alone.
+    """
     support = batch.policy.support(mdp.shape, learner.problem.start)
 
     def draw(users: int) -> Counts:
-        counts = sample_counts(mdp, batch.policy, users, rng)
+        if isinstance(mdp, Simulator):
+            played = sample_trajectories(mdp, batch.policy, users, rng)
+            if earned is not None:
+                earned.append(mdp.returns(played))
+            counts = played.counts(mdp.shape, rng)
+        else:
+            counts = sample_counts(mdp, batch.policy, users, rng)
         lost = counts.outside(support)
         if lost:
             raise InvalidInputError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, Plain
+from discreet.errors import UnsupportedError
 from discreet.mdp.policies import Policy
 from discreet.privacy.guarantee import Guarantee
 
@@ -37,6 +38,39 @@ class RegretCurve:
 
     episodes: IntArray
     values: FloatArray
+
+
+NO_REGRET = RegretCurve(np.zeros(0, np.int64), np.zeros(0))
+"""Of a run in an environment without a model."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReturnCurve:
+    """The mean return of the first ``episodes[i]`` episodes, with its standard error.
+
+    What an environment without a model has in place of regret: what its users earned, by chance
+    and by policy, in the environment's own units.
+    """
+
+    episodes: IntArray
+    values: FloatArray
+    errors: FloatArray
+
+    @classmethod
+    def of(cls, returns: FloatArray) -> "ReturnCurve":
+        """From the return of every episode, in order.
+
+        >>> curve = ReturnCurve.of(np.array([0.0, 2.0, 1.0, 1.0]))
+        >>> curve.episodes.tolist(), curve.values.tolist(), curve.errors.round(3).tolist()
+        ([2, 3, 4], [1.0, 1.0, 1.0], [1.0, 0.577, 0.408])
+        """
+        points = record_points(len(returns))
+        n = points[points > 1]  # one episode says nothing of its error
+        centre = returns.mean()
+        sums, squares = np.cumsum(returns - centre), np.cumsum((returns - centre) ** 2)
+        means = sums[n - 1] / n
+        variances = np.maximum(squares[n - 1] - n * means**2, 0.0) / (n - 1)
+        return cls(n, centre + means, np.sqrt(variances / n))
 
 
 class RegretRecorder:
@@ -93,7 +127,7 @@ class Result:
 
     Attributes:
         learner: its registered name.
-        regret: exact expected regret, log-spaced.
+        regret: exact expected regret, log-spaced; empty where there is no model.
         guarantee: what was delivered to every user of the run.
         policy: the policy after the last episode.
         episodes: K.
@@ -105,6 +139,7 @@ class Result:
             mechanism has it: in a release of all users at once (batches), in the last one
             (streams). Zero without privacy.
         notes: what the user should know, in sentences: a declaration that the counts contradict.
+        returns: of an environment without a model, in place of regret.
     """
 
     learner: str
@@ -118,14 +153,24 @@ class Result:
     mechanism: str = ""
     noise: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    returns: ReturnCurve | None = None
 
     def __repr__(self) -> str:
+        found = "" if self.returns is not None else f"final_regret={self.final_regret:,.1f}, "
+        if self.returns is not None and len(self.returns.values):
+            found = f"return={self.returns.values[-1]:.4g} ± {self.returns.errors[-1]:.2g}, "
         return (
             f"Result({self.learner!r}, {self.guarantee}, episodes={self.episodes:,}, "
-            f"final_regret={self.final_regret:,.1f}, mechanism={self.mechanism!r})"
+            f"{found}mechanism={self.mechanism!r})"
         )
 
     @property
     def final_regret(self) -> float:
         """Cumulative expected regret after all episodes."""
+        if self.returns is not None:
+            raise UnsupportedError(
+                "The environment has no model, so nobody knows its best policy and the regret "
+                "against it; result.returns has what was earned. For exact regret in an estimated "
+                "world, learn in discreet.estimate_model(simulator, episodes=...)."
+            )
         return float(self.regret.values[-1])

@@ -16,6 +16,7 @@ from discreet.mdp.environments import Treatment as Treatment
 from discreet.mdp.environments.registry import make as make
 from discreet.mdp.gymnasium import admissible_actions as admissible_actions
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
+from discreet.mdp.gymnasium import simulator as simulator
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
 from discreet.mdp.layered import LayeredMDP as LayeredMDP
@@ -35,6 +36,8 @@ from discreet.mdp.policies import StochasticPolicy as StochasticPolicy
 from discreet.mdp.policies import as_policy as as_policy
 from discreet.mdp.policies import uniform_policy as uniform_policy
 from discreet.mdp.shape import Shape as Shape
+from discreet.mdp.simulation import Simulator as Simulator
+from discreet.mdp.simulation import estimate_model as estimate_model
 from discreet.mdp.simulation import sample_counts as sample_counts
 from discreet.mdp.simulation import sample_trajectories as sample_trajectories
 from discreet.mdp.tabular import RewardMap as RewardMap

@@ -4,20 +4,25 @@ Importing this module registers ``discreet/RiverSwim-v0`` and so on, one id for 
 Gymnasium's own way to ask for it is `gymnasium.register_envs(discreet.mdp.gymnasium)`.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec, register, registry
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.errors import UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp._arrays import cumulative_rows
 from discreet.mdp.environments.registry import environment_names, make
+from discreet.mdp.shape import Shape
+from discreet.mdp.simulation import Simulator
 from discreet.mdp.tabular import RewardMap, TabularMDP
 
 
@@ -72,8 +77,9 @@ def from_gymnasium(
         model = _read_sepsis(inner, rewarding)
     else:
         raise UnsupportedError(
-            f"{label} does not expose a finite model (no P table, no transition arrays); build a "
-            f"TabularMDP from its transition probabilities, or record trajectories and use a study."
+            f"{label} does not expose a finite model (no P table, no transition arrays); say the "
+            f"range of its rewards, reward_range=[low, high], to play it without one "
+            f"(discreet.simulator), or build a TabularMDP from its transition probabilities."
         )
     reward_map = RewardMap()
     if model.low < 0 or model.high > 1:
@@ -136,6 +142,157 @@ def _wrapped(reward: float, rewarding: list[gymnasium.RewardWrapper]) -> float:
                 f"reward; a model needs a fixed one."
             )
     return reward
+
+
+_TOGETHER = 64
+"""Episodes of a batch that are played side by side."""
+
+
+def simulator(
+    env: gymnasium.Env | VectorEnv | str,
+    horizon: int,
+    *,
+    reward_range: tuple[float, float],
+    stationary: bool = False,
+    name: str | None = None,
+    **parameters: object,
+) -> Simulator:
+    """Any Gymnasium environment with finitely many observations and actions, to be played.
+
+    Observations are Discrete, MultiDiscrete or tuples of them, flattened to states; one more state,
+    the last, absorbs those whose episode is over, at a reward of 0. An id is played in vectors of
+    episodes (`gymnasium.make_vec`), an environment with whatever wrappers it has one by one.
+
+    >>> simulator("Blackjack-v1", horizon=8, reward_range=(-1, 1))
+    Simulator('Blackjack-v1', states=705, actions=2, horizon=8)
+
+    Args:
+        env: an environment, a vector of environments, or an id.
+        horizon: steps per episode; longer ones are cut off.
+        reward_range: the least and the largest reward of a step, as they are known in advance.
+        stationary: declares that what follows an action does not depend on the step.
+        name: what it is called in tables; the environment's id by default.
+        parameters: of the environment, beside an id.
+    """
+    _validate.count(horizon=horizon)
+    low, high = _range(reward_range)
+    if isinstance(env, str):
+        envs = functools.partial(gymnasium.make_vec, env, **parameters)
+    else:
+        vector = env if isinstance(env, VectorEnv) else SyncVectorEnv([lambda: env])
+        envs = functools.partial(_given, vector)
+    one = envs(1)
+    if not isinstance(one.single_action_space, spaces.Discrete):
+        raise UnsupportedError(f"Expected Discrete actions, got {one.single_action_space}.")
+    states = int(np.prod(_sizes(one.single_observation_space))) + 1
+    shape = Shape(states, int(one.single_action_space.n), horizon)
+    reward_map = RewardMap(high - low, low)
+    spec = getattr(one, "spec", None)
+    return Simulator(
+        shape,
+        _Player(functools.cache(envs), reward_map).play,
+        start=np.arange(states) < states - 1,
+        stationary=stationary,
+        reward_map=reward_map,
+        name=name or (spec.id if spec else type(env).__name__),
+    )
+
+
+def _given(vector: VectorEnv, count: int) -> VectorEnv:
+    return vector
+
+
+def _range(given: tuple[float, float]) -> tuple[float, float]:
+    """The least and the largest reward, zero among them: it is what follows the end."""
+    ends = np.asarray(given, np.float64)
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
+        raise InvalidInputError(
+            f"Expected reward_range as two numbers, the least and the largest reward of a step, "
+            f"got {given!r}."
+        )
+    return min(float(ends[0]), 0.0), max(float(ends[1]), 0.0)
+
+
+def _sizes(space: spaces.Space) -> list[int]:
+    """How many values each part of an observation has."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    if isinstance(space, spaces.MultiDiscrete):
+        return [int(n) for n in space.nvec.ravel()]
+    if isinstance(space, spaces.Tuple):
+        return [size for part in space.spaces for size in _sizes(part)]
+    raise UnsupportedError(
+        f"Expected observations that are Discrete, MultiDiscrete or tuples of them, got {space}; "
+        f"cut numbers into ranges with a wrapper."
+    )
+
+
+def _parts(space: spaces.Space, seen: Any) -> list[IntArray]:
+    """The parts of the observations of several environments, from zero on."""
+    if isinstance(space, spaces.Tuple):
+        pairs = zip(space.spaces, seen, strict=True)
+        return [part for one, given in pairs for part in _parts(one, given)]
+    values = np.asarray(seen, np.int64) - np.asarray(space.start, np.int64)
+    return (
+        [values] if isinstance(space, spaces.Discrete) else list(values.reshape(len(values), -1).T)
+    )
+
+
+class _Player:
+    """Plays episodes in vectors of environments, made for one user or for many."""
+
+    def __init__(self, envs: Callable[[int], VectorEnv], reward_map: RewardMap) -> None:
+        self._envs, self._map = envs, reward_map
+
+    def play(
+        self, chances: FloatArray, users: int, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        horizon = len(chances)
+        states = np.zeros((users, horizon + 1), np.int64)
+        actions, rewards = np.zeros((users, horizon), np.int64), np.zeros((users, horizon))
+        envs, cumulative = self._envs(1 if users == 1 else _TOGETHER), cumulative_rows(chances)
+        for first in range(0, users, envs.num_envs):
+            mine = slice(first, min(first + envs.num_envs, users))
+            played = self._together(envs, cumulative, rng)
+            for whole, part in zip((states, actions, rewards), played, strict=True):
+                whole[mine] = part[: mine.stop - first]
+        return states, actions, rewards
+
+    def _together(
+        self, envs: VectorEnv, cumulative: FloatArray, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """One episode in each environment; the actions of those that are over change nothing."""
+        horizon, over = len(cumulative), cumulative.shape[1] - 1
+        states = np.full((envs.num_envs, horizon + 1), over)
+        actions = np.zeros((envs.num_envs, horizon), np.int64)
+        rewards = np.zeros((envs.num_envs, horizon))
+        seen, _ = envs.reset(seed=int(rng.integers(2**31 - envs.num_envs)))
+        going = np.ones(envs.num_envs, np.bool_)
+        states[:, 0] = self._states(envs, seen)
+        for h in range(horizon):
+            luck = rng.random((envs.num_envs, 1))
+            actions[:, h] = (cumulative[h, states[:, h]] <= luck).sum(axis=-1)
+            if not going.any():
+                continue
+            seen, paid, ended, cut, _ = envs.step(actions[:, h] + envs.single_action_space.start)
+            rewards[going, h] = paid[going]
+            going &= ~(ended | cut)
+            states[going, h + 1] = self._states(envs, seen)[going]
+        return states, actions, self._scaled(rewards)
+
+    def _states(self, envs: VectorEnv, seen: Any) -> IntArray:
+        space = envs.single_observation_space
+        return np.asarray(np.ravel_multi_index(_parts(space, seen), _sizes(space)), np.int64)
+
+    def _scaled(self, rewards: FloatArray) -> FloatArray:
+        low, high = self._map.offset, self._map.offset + self._map.scale
+        wrong = (rewards < low) | (rewards > high)
+        if wrong.any():
+            raise InvalidInputError(
+                f"Expected rewards in reward_range=({low:g}, {high:g}), as declared, got "
+                f"{rewards[wrong][0]:g}; declare a range that holds all rewards."
+            )
+        return np.clip((rewards - low) / self._map.scale, 0, 1)
 
 
 def to_gymnasium(mdp: TabularMDP) -> "TabularEnv":

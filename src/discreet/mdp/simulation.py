@@ -1,9 +1,12 @@
 """Simulated users: whole batches at count level, whatever their number, or single trajectories."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import cumulative_rows, one_layout
 from discreet.mdp.counts import Counts
@@ -13,8 +16,10 @@ from discreet.mdp.policies import (
     PolicyLike,
     StochasticPolicy,
     as_policy,
+    uniform_policy,
 )
-from discreet.mdp.tabular import TabularMDP
+from discreet.mdp.shape import Shape
+from discreet.mdp.tabular import RewardMap, TabularMDP
 from discreet.mdp.trajectories import Trajectories
 
 _MOST_USERS = 10**18
@@ -70,7 +75,7 @@ def _add_users(
 
 
 def sample_trajectories(
-    mdp: TabularMDP, policy: PolicyLike, users: int, rng: np.random.Generator
+    mdp: "TabularMDP | Simulator", policy: PolicyLike, users: int, rng: np.random.Generator
 ) -> Trajectories:
     """The episodes of ``users`` fresh users, one by one: for encoders, audits and examples.
 
@@ -90,9 +95,9 @@ def sample_trajectories(
         component = rng.permutation(np.repeat(np.arange(count), chosen.shares(users)))
     else:
         component = rng.choice(count, size=users, p=chosen.weights)
-    states = np.zeros((users, mdp.horizon + 1), np.int64)
-    actions = np.zeros((users, mdp.horizon), np.int64)
-    rewards = np.zeros((users, mdp.horizon))
+    states = np.zeros((users, mdp.shape.horizon + 1), np.int64)
+    actions = np.zeros((users, mdp.shape.horizon), np.int64)
+    rewards = np.zeros((users, mdp.shape.horizon))
     for i, part in enumerate(chosen.components):
         mine = np.flatnonzero(component == i)
         states[mine], actions[mine], rewards[mine] = _episodes(mdp, part, len(mine), rng)
@@ -100,11 +105,13 @@ def sample_trajectories(
 
 
 def _episodes(
-    mdp: TabularMDP,
+    mdp: "TabularMDP | Simulator",
     policy: DeterministicPolicy | StochasticPolicy,
     users: int,
     rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray, FloatArray]:
+    if isinstance(mdp, Simulator):
+        return mdp.play(policy.distribution(mdp.shape), users, rng)
     from discreet.mdp import _kernels
 
     states = np.zeros((users, mdp.horizon + 1), np.int64)
@@ -115,3 +122,91 @@ def _episodes(
     if mdp.reward_kind == "deterministic":
         return states, actions, mdp.rewards[np.arange(mdp.horizon), states[:, :-1], actions]
     return states, actions, bits.astype(np.float64)
+
+
+Play = Callable[[FloatArray, int, np.random.Generator], tuple[IntArray, IntArray, FloatArray]]
+"""From the chances ``[H, S, A]`` of actions, a number of users and a generator to their states
+``[n, H + 1]``, actions ``[n, H]`` and rewards ``[n, H]`` in [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulator:
+    """An environment that can be played and whose model nobody knows.
+
+    `discreet.learn` plays it episode by episode. Nothing is known of the best policy, so results
+    have the return, with its standard error, in place of regret. `discreet.simulator` makes one of
+    a Gymnasium environment; ``play`` may be any function.
+
+    Attributes:
+        shape: its size.
+        play: plays the episodes of some users.
+        start: ``bool[S]``, the states where an episode may begin; public.
+        stationary: declares that all steps are alike.
+        reward_map: from rewards in [0, 1] to the environment's own.
+        name: what it is called in tables.
+    """
+
+    shape: Shape
+    play: Play
+    start: BoolArray
+    stationary: bool = False
+    reward_map: RewardMap = field(default_factory=RewardMap)
+    name: str = ""
+
+    def __repr__(self) -> str:
+        sizes = f"states={self.shape.states}, actions={self.shape.actions}"
+        return f"Simulator({self.name!r}, {sizes}, horizon={self.shape.horizon})"
+
+    def relabelled(self, seed: int) -> "Simulator":
+        """The same with its actions renamed at random, in every state differently."""
+        names = np.broadcast_to(np.arange(self.shape.actions), self.shape.visits[1:])
+        original = np.random.default_rng(seed).permuted(names, axis=-1)
+        renamed = np.argsort(original, axis=-1)
+
+        def play(
+            chances: FloatArray, users: int, rng: np.random.Generator
+        ) -> tuple[IntArray, IntArray, FloatArray]:
+            own = np.take_along_axis(chances, renamed[None], axis=-1)
+            states, actions, rewards = self.play(own, users, rng)
+            return states, renamed[states[:, :-1], actions], rewards
+
+        return replace(self, play=play)
+
+    def returns(self, played: Trajectories) -> FloatArray:
+        """``[n]``: the total reward of each episode, in the environment's own units."""
+        totals: FloatArray = played.rewards.sum(axis=1)
+        return self.shape.horizon * self.reward_map.offset + self.reward_map.scale * totals
+
+
+def estimate_model(simulator: Simulator, *, episodes: int, seed: int = 0) -> TabularMDP:
+    """The model that episodes of random actions show, for exact regret in an estimated world.
+
+    Steps are taken to be alike. What nobody did leads nowhere: the state stays, without a reward.
+
+    Args:
+        simulator: what is played.
+        episodes: how many.
+        seed: fixes every draw.
+    """
+    _validate.count(episodes=episodes)
+    rng, shape = np.random.default_rng(seed), simulator.shape
+    played = sample_trajectories(simulator, uniform_policy(shape), episodes, rng)
+    states, rows = played.states, played.states[:, :-1] * shape.actions + played.actions
+    pairs = shape.states * shape.actions
+    moves = np.bincount(
+        (rows * shape.states + states[:, 1:]).ravel(), minlength=pairs * shape.states
+    )
+    transitions = moves.reshape(shape.states, shape.actions, shape.states).astype(np.float64)
+    visits = transitions.sum(axis=-1)
+    unseen, seen = visits == 0, np.maximum(visits, 1)
+    transitions[unseen] = np.eye(shape.states)[np.nonzero(unseen)[0]]
+    rewards = np.bincount(rows.ravel(), played.rewards.ravel(), pairs).reshape(visits.shape) / seen
+    rewards[unseen] = -simulator.reward_map.offset / simulator.reward_map.scale
+    return TabularMDP(
+        transitions=transitions / seen[..., None],
+        rewards=np.clip(rewards, 0, 1),
+        initial=np.bincount(states[:, 0], minlength=shape.states) / episodes,
+        horizon=shape.horizon,
+        name=simulator.name,
+        reward_map=simulator.reward_map,
+    )

@@ -19,6 +19,7 @@ from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from discreet._types import Plain
+    from discreet.mdp.simulation import Simulator
     from discreet.mdp.tabular import TabularMDP
 
 MODULES: dict[str, str] = {
@@ -46,7 +47,7 @@ class EnvironmentSpec:
 
     name: str
     summary: str
-    build: "Callable[..., TabularMDP]"
+    build: "Callable[..., TabularMDP | Simulator]"
 
     @property
     def parameters(self) -> "dict[str, Plain]":
@@ -140,7 +141,7 @@ def _described(name: str, build: "Callable[..., TabularMDP]") -> EnvironmentSpec
 
 
 def make(name: str, **parameters: Any) -> "TabularMDP":
-    """Build an environment by name, from an .npz file, or from a Gymnasium id.
+    """Build a model by name, from an .npz file, or from a Gymnasium id.
 
     >>> make("riverswim", states=5, horizon=8)
     TabularMDP('RiverSwim', states=5, actions=2, horizon=8, stationary)
@@ -151,6 +152,20 @@ def make(name: str, **parameters: Any) -> "TabularMDP":
         name: of the registry (`discreet list`), the path of an .npz file, or a Gymnasium id.
         parameters: of the environment; ``relabel`` is a seed to rename the actions at random.
     """
+    from discreet.mdp.tabular import TabularMDP
+
+    made = make_world(name, **parameters)
+    if not isinstance(made, TabularMDP):
+        raise InvalidInputError(
+            f"Expected environment {name!r} to be a TabularMDP, got {made!r}; what has no model is "
+            f"played: learn(discreet.simulator({name!r}, ...), ...)."
+        )
+    return made
+
+
+def make_world(name: str, **parameters: Any) -> "TabularMDP | Simulator":
+    """The same, or what can only be played: a Gymnasium id with ``reward_range``."""
+    from discreet.mdp.simulation import Simulator
     from discreet.mdp.tabular import TabularMDP, relabel_actions
 
     spec = get_environment(name)
@@ -162,10 +177,13 @@ def make(name: str, **parameters: Any) -> "TabularMDP":
             made = spec.build(**parameters)
         else:  # it knows nothing of relabelling: its actions are renamed afterwards
             rest = {key: value for key, value in parameters.items() if key != "relabel"}
-            made = relabel_actions(spec.build(**rest), parameters["relabel"])
+            plain, seed = spec.build(**rest), parameters["relabel"]
+            if isinstance(plain, Simulator):
+                return plain.relabelled(seed)
+            made = relabel_actions(plain, seed)
     except TypeError as error:
         raise InvalidInputError(f"{spec.name} cannot be built: {error}.") from error
-    if not isinstance(made, TabularMDP):
+    if not isinstance(made, TabularMDP | Simulator):
         raise InvalidInputError(
             f"Expected environment {spec.name!r} to be a TabularMDP, got {made!r}."
         )
@@ -227,11 +245,16 @@ def creator(name: str) -> object | None:
     return made
 
 
-def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> "TabularMDP":
-    """The model behind a Gymnasium id; parameters are those of the environment."""
+def from_id(
+    name: str, *, horizon: int | None = None, reward_range: Any = None, **parameters: Any
+) -> "TabularMDP | Simulator":
+    """The model behind a Gymnasium id, or, with a range of rewards, the environment to be played.
+
+    Other parameters are those of the environment.
+    """
     import gymnasium
 
-    from discreet.mdp.gymnasium import from_gymnasium
+    from discreet.mdp.gymnasium import from_gymnasium, simulator
 
     if horizon is None:
         raise InvalidInputError(
@@ -239,6 +262,8 @@ def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> "Tab
             f"--set env.horizon=20, or parameters = {{horizon = 20}} in a file."
         )
     try:
+        if reward_range is not None:
+            return simulator(name, horizon, reward_range=reward_range, **parameters)
         env = gymnasium.make(name, **parameters)
     except (gymnasium.error.Error, TypeError) as error:
         raise InvalidInputError(f"Gymnasium cannot make {name!r}: {error}") from None

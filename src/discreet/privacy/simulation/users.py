@@ -13,8 +13,10 @@ import numpy as np
 
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
+from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy, Policy
+from discreet.mdp.simulation import Simulator, sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.mechanisms.base import ContinualMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -51,10 +53,14 @@ class SimulatedUsers:
         seeds: of the run; users draw from "environment", the release from "noise".
     """
 
-    def __init__(self, mdp: TabularMDP, mechanism: ContinualMechanism, seeds: RunSeeds) -> None:
+    def __init__(
+        self, mdp: TabularMDP | Simulator, mechanism: ContinualMechanism, seeds: RunSeeds
+    ) -> None:
         self.mechanism = mechanism
         self.environment = seeds.generator("environment")
         self._mdp = mdp
+        self.returns: list[float] = []
+        """Of those who played without a model: for the result alone."""
         self._release = mechanism.open(SimulationSampler(seeds.generator("noise")))
 
     @cached_property
@@ -69,12 +75,19 @@ class SimulatedUsers:
 
     def add(self, policy: Policy, actions: np.random.Generator) -> PrivateCounts:
         """One more user plays ``policy``; what is public afterwards."""
-        return self._release.add(play_episode(self._mdp, policy, self.environment, actions))
+        if not isinstance(self._mdp, Simulator):
+            return self._release.add(play_episode(self._mdp, policy, self.environment, actions))
+        played = sample_trajectories(self._mdp, policy, 1, self.environment)
+        self.returns.append(float(self._mdp.returns(played)[0]))
+        everything = np.ones(self._mdp.shape.visits, np.bool_)
+        return self._release.add(played.counts(self._mdp.shape, self.environment, everything))
 
     def blocks(self) -> "Iterator[tuple[int, int, Users]]":
         """All users in blocks: how many came before, how many now, and what a kernel needs."""
         from discreet.privacy.simulation.kernels import Users
 
+        if isinstance(self._mdp, Simulator):
+            raise UnsupportedError(f"{self._mdp!r} has no model to compile; its users `add` up.")
         mechanism, model = self.mechanism, true_model(self._mdp)
         draws = 2 * mechanism.shape.horizon + 1
         size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(mechanism.cells, draws))))
