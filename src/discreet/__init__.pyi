@@ -17,7 +17,6 @@ from discreet.learners.learn import learn as learn
 from discreet.mdp.check import check_mdp as check_mdp
 from discreet.mdp.environments.registry import make as make
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
-from discreet.mdp.gymnasium import simulator as simulator
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.simulation import estimate_model as estimate_model
 from discreet.mdp.tabular import TabularMDP as TabularMDP

@@ -65,7 +65,7 @@ def test_a_learner_or_a_paper(given, words):
         discreet.learn(RIVER, episodes=10, **given)
 
 
-PLAYED = discreet.simulator(
+PLAYED = discreet.mdp.simulator(
     discreet.to_gymnasium(RIVER), horizon=4, reward_range=(0, 1), stationary=True
 )
 

@@ -79,7 +79,7 @@ def from_gymnasium(
         raise UnsupportedError(
             f"{label} does not expose a finite model (no P table, no transition arrays); say the "
             f"range of its rewards, reward_range=[low, high], to play it without one "
-            f"(discreet.simulator), or build a TabularMDP from its transition probabilities."
+            f"(discreet.mdp.simulator), or build a TabularMDP from its transition probabilities."
         )
     reward_map = RewardMap()
     if model.low < 0 or model.high > 1:

@@ -134,7 +134,7 @@ class Simulator:
     """An environment that can be played and whose model nobody knows.
 
     `discreet.learn` plays it episode by episode. Nothing is known of the best policy, so results
-    have the return, with its standard error, in place of regret. `discreet.simulator` makes one of
+    have the return, with its standard error, in place of regret. `discreet.mdp.simulator` makes one of
     a Gymnasium environment; ``play`` may be any function.
 
     Attributes:

@@ -158,7 +158,7 @@ def make(name: str, **parameters: Any) -> "TabularMDP":
     if not isinstance(made, TabularMDP):
         raise InvalidInputError(
             f"Expected environment {name!r} to be a TabularMDP, got {made!r}; what has no model is "
-            f"played: learn(discreet.simulator({name!r}, ...), ...)."
+            f"played: learn(discreet.mdp.simulator({name!r}, ...), ...)."
         )
     return made
 
