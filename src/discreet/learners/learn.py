@@ -55,7 +55,7 @@ def learn(
 
     Args:
         mdp: the true model; the learner sees only private statistics of its users. What has no
-            model is played (`discreet.mdp.simulator`), and the result has returns instead of regret.
+            model is played (`discreet.mdp.simulator`), and has returns instead of regret.
         learner: a registered name (``discreet list``).
         trust: who sees raw episodes; None means no privacy.
         paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.

@@ -134,8 +134,8 @@ class Simulator:
     """An environment that can be played and whose model nobody knows.
 
     `discreet.learn` plays it episode by episode. Nothing is known of the best policy, so results
-    have the return, with its standard error, in place of regret. `discreet.mdp.simulator` makes one of
-    a Gymnasium environment; ``play`` may be any function.
+    have the return, with its standard error, in place of regret. `discreet.mdp.simulator` makes one
+    of a Gymnasium environment; ``play`` may be any function.
 
     Attributes:
         shape: its size.
