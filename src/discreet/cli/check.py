@@ -20,6 +20,13 @@ app = typer.Typer(
 )
 
 
+_RAW = (
+    "This is raw data, for the operator who has the table. Nothing was released, and a design is "
+    "public: a state or a range that is added because of a row here tells that somebody has it. "
+    "Prefer rules for everybody: states for what is missing, clip_rewards."
+)
+
+
 @app.command("learner")
 def check_learner(
     name: Annotated[
@@ -180,8 +187,7 @@ def check_table(
         ]
         if rows:
             columns = ("problem", "found", "first found", "what mends it, in [table]")
-            note = "This is raw data, for the operator who has the table. Nothing was released."
-            print_table(f"Problems of {file}", columns, rows, right=[1], caption=note)
+            print_table(f"Problems of {file}", columns, rows, right=[1], caption=_RAW)
         else:
             say("Every row can be read as the design says.")
     if report.problems:

@@ -399,9 +399,9 @@ class _Reader:
         given = numbers(self._values(column, part), refuse, decimal=layout.decimal)
         outside = (given < low) | (given > high)
         for index in () if layout.clip_rewards else np.flatnonzero(outside):
-            said = "reward_range = [low, high], or clip_rewards = true"
             rule, value = f"rewards from {low:g} to {high:g}", float(given[index])
-            remedy = f"give their public range as {said}."
+            said = "clip_rewards = true, or the reward_range = [low, high] that the protocol says"
+            remedy = f"correct it, or write {said}."
             refuse(RefusedCellError(value, rule, remedy, "reward out of range", said, int(index)))
         given[broken] = low
         return layout.scaled(given)

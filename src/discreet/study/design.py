@@ -169,6 +169,7 @@ class Design:
 
 _ROLES = {
     "user": "user person id name patient pupil student participant subject customer client member",
+    "episode": "episode course admission stay enrolment",
     "step": "step visit time day week month quarter year grade gr period session round wave",
     "state": "state condition status stage severity context",
     "action": "action treatment arm drug care dose therapy intervention offer cltype",
@@ -243,6 +244,11 @@ def first_design(
         named("states", "all that can be, those of absent people (below) too"),
         named("actions", "all that can be done; the first is what is done today"),
         named("steps", "their names in order, or a number"),
+        '# start_states = ["ill", "not yet"] # where people can begin, if that is public',
+        "",
+        "# [[allowed]]                       # where nothing is decided there is no choice",
+        '# states = ["not yet", "away", "gone"]',
+        '# actions = ["wait"]                # the first action',
         "",
         "[trust]",
         'model = "central"                   # whoever has this table sees it',
@@ -264,8 +270,8 @@ def first_design(
         *textwrap.wrap(", ".join(others), 90, initial_indent="# ", subsequent_indent="# "),
         *(line(role, about, columns.get(role), "") for role, about in _ABOUT.items()),
     ]
-    if "next_state" in columns:
-        lines.append(line("next_state", "the state after the step", columns["next_state"]))
+    more = {"episode": "which of the person's episodes", "next_state": "how they were afterwards"}
+    lines += [line(role, about, columns[role]) for role, about in more.items() if role in columns]
     return "\n".join(lines) + "\n", blanks
 
 
