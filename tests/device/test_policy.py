@@ -83,3 +83,23 @@ def test_what_fit_writes_is_read(tmp_path):
     rows = {(row["step"], row["state"]): row["action"] for row in found.rows()}
     assert rows == {(t, s): policy.action(s, t) for t in policy.steps for s in policy.states}
     assert policy.simulated
+
+
+def test_the_three_lines_of_the_docs_run_in_javascript(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    page = (Path(__file__).parents[2] / "docs/fit.md").read_text("utf-8")
+    lines = page.split("```js\n")[1].split("```")[0].replace("(3, 0", '("well", 0')
+    shutil.copyfile(WEB, tmp_path / "policy.js")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "policy.json").write_text(json.dumps(CONTENT))
+    fetch = (
+        'import { readFile } from "node:fs/promises";\n'
+        "const read = async (file) => JSON.parse(await readFile(file));\n"
+        "globalThis.fetch = async (file) => ({ json: () => read(file) });"
+    )
+    (tmp_path / "page.js").write_text(f"{fetch}\n{lines}")
+    ran = subprocess.run(
+        ["node", "page.js"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "mild true\n"
