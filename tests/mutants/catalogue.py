@@ -59,8 +59,8 @@ _ONE_SHOT = (
     Mutant(
         "gaussian-add-remove",
         "half of the moved counters are composed",
-        "discrete_gaussian_sigma(sensitivity.cells, trust.epsilon, trust.delta)",
-        "discrete_gaussian_sigma(sensitivity.cells // 2, trust.epsilon, trust.delta)",
+        "sensitivity.cells, trust.epsilon, trust.delta, pile=sensitivity.pile",
+        "sensitivity.cells // 2, trust.epsilon, trust.delta, pile=sensitivity.pile",
         ("test_golden_gaussian",),
     ),
     Mutant(
@@ -73,8 +73,8 @@ _ONE_SHOT = (
     Mutant(
         "pooled-without-piles",
         "units that pile up in one pooled counter are composed as if they were spread",
-        "pile = horizon if stationary else 1\n        return",
-        "pile = 1\n        return",
+        "pile = horizon if stationary else 1\n        units",
+        "pile = 1\n        units",
         ("test_no_pair_of_episodes_moves_further_and_one_moves_as_far",),
     ),
     Mutant(
@@ -134,8 +134,8 @@ _CENTRED = (
     Mutant(
         "cells-last-transitions-for-nothing",
         "the transitions of the last step are released and not counted in the sensitivity",
-        "statistics,\n            last_transitions=last,\n            participations=_participations(trust),",
-        "statistics,\n            last_transitions=False,\n            participations=_participations(trust),",
+        "last_transitions=last,\n            participations=m,",
+        "last_transitions=False,\n            participations=m,",
         (
             "test_golden_noise_is_the_same_on_every_cell",
             "test_the_audit_finds_the_guarantee_attained",
@@ -1534,7 +1534,7 @@ _FIT = (
     Mutant(
         "fit-other-dropped",
         "who takes an undeclared action is dropped instead of being counted as OTHER",
-        "            support[:, :, most] = ~declared.all(axis=2)",
+        "            support[:, :, most] = (possible & ~declared).any(axis=2)",
         "            support[:, :, most] = False",
         ("test_undeclared_actions_are_released_as_other",),
     ),
@@ -1549,9 +1549,9 @@ _FIT = (
     Mutant(
         "fit-noise-halved",
         "the release is calibrated for twice the epsilon",
-        'trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)',
+        "trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)",
         "type(trust)(2 * trust.epsilon, trust.delta, trust.mechanism).calibrate(\n"
-        '            shape, schedule="batch", statistics=statistics, last_transitions=True)',
+        "            shape, statistics=statistics, last_transitions=True)",
         ("test_the_noise_is_that_of_the_plan_for_this_trust",),
     ),
     Mutant(
@@ -1640,8 +1640,8 @@ _RETURNING = (
     Mutant(
         "returning-batches-free",
         "people who return are calibrated for as if they took part once",
-        "return cls(2 * moves * participations, pile",
-        "return cls(2 * moves, pile",
+        "units = 2 * moves * participations",
+        "units = 2 * moves",
         (
             "test_four_participations_cost_twice_the_noise",
             "test_added_noise_covers_two_batches_of_which_the_second_is_chosen",
@@ -1657,8 +1657,8 @@ _RETURNING = (
     Mutant(
         "returning-curator-free",
         "the curator's noise on a batch ignores participations",
-        "statistics,\n            last_transitions=last,\n            participations=_participations(trust),",
-        "statistics,\n            last_transitions=last,",
+        "last_transitions=last,\n            participations=m,",
+        "last_transitions=last,",
         ("test_added_noise_covers_two_batches_of_which_the_second_is_chosen",),
     ),
     Mutant(
@@ -1887,27 +1887,31 @@ _PEOPLE = (
     Mutant(
         "fit-charged-after-the-release",
         "a crash between release and charge loses the charge",
-        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n"
+        "    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))\n"
         "    counts = release(\n"
-        "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
+        "        data,\n        slots,\n        trust,\n        statistics=statistics,\n"
+        "        keep_last=stationary,\n        randomness=randomness,\n        people=people,\n"
         "    )\n",
         "    counts = release(\n"
-        "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
+        "        data,\n        slots,\n        trust,\n        statistics=statistics,\n"
+        "        keep_last=stationary,\n        randomness=randomness,\n        people=people,\n"
         "    )\n"
-        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n",
+        "    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))\n",
         ("test_the_charge_is_written_before_anything_is_drawn",),
     ),
     Mutant(
         "evaluation-charged-after-the-release",
         "an evaluation is charged when it has been made",
-        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n"
+        "    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))\n"
         "    counts = release(\n"
-        "        data, slots, trust, statistics=statistics, keep_last=False, randomness=randomness\n"
+        "        data,\n        slots,\n        trust,\n        statistics=statistics,\n"
+        "        keep_last=False,\n        randomness=randomness,\n        people=people,\n"
         "    )\n",
         "    counts = release(\n"
-        "        data, slots, trust, statistics=statistics, keep_last=False, randomness=randomness\n"
+        "        data,\n        slots,\n        trust,\n        statistics=statistics,\n"
+        "        keep_last=False,\n        randomness=randomness,\n        people=people,\n"
         "    )\n"
-        "    account = charged(ledger, users, data, sampler, guarantee_of(trust, slots, statistics))\n",
+        "    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))\n",
         ("test_an_evaluation_is_charged_before_anything_is_drawn",),
     ),
     Mutant(
