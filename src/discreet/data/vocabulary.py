@@ -37,6 +37,15 @@ class Allowed(NamedTuple):
     states: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, list[str]]:
+        """The names that are given, for JSON or TOML."""
+        return {kind: list(names) for kind, names in self._asdict().items() if names}
+
+    def __str__(self) -> str:
+        states, steps = ", ".join(self.states), ", ".join(self.steps)
+        where = f"in {states or 'every state'} at {steps or 'every step'}"
+        return f"{where}: {', '.join(self.actions)}"
+
 
 @dataclass(frozen=True, init=False)
 class Vocabulary:
@@ -171,8 +180,7 @@ class Vocabulary:
         if self.closing is not None:
             plain["closing"] = self.closing
         if self.allowed:
-            rules = [rule._asdict() for rule in self.allowed]
-            plain["allowed"] = [{k: list(v) for k, v in rule.items() if v} for rule in rules]
+            plain["allowed"] = [rule.to_dict() for rule in self.allowed]
         return plain
 
     @classmethod

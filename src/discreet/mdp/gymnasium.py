@@ -360,6 +360,11 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
             raise UnsupportedError(f"Expected an action in {self.action_space}, got {action!r}.")
         if self._step >= self.mdp.horizon:
             raise UnsupportedError("The episode is over; call reset().")
+        if not self.mdp.shape.mask[self._step, self._state, action]:
+            raise UnsupportedError(
+                f"Expected an action that is possible in state {self._state} at step {self._step}, "
+                f"got {action!r}; env.mdp.shape.mask says which are."
+            )
         mean = float(self.mdp.rewards[self._step, self._state, action])
         if self.mdp.reward_kind == "bernoulli":
             mean = float(self.np_random.random() < mean)

@@ -190,6 +190,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
         signing_key=signing_key,
         participations=mechanism.guarantee.participations,
         rehearsal=terms.rehearsal,
+        allowed=tuple(rule.to_dict() for rule in names.allowed),
     )
 
 

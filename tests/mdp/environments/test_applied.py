@@ -171,6 +171,7 @@ def test_icu_sepsis():
     assert mdp.shape == Shape(states=716, actions=25, horizon=20)
     assert mdp.stationary
     allowed = admissible_actions(env)
+    assert np.array_equal(mdp.allowed, allowed)
     best = plan(mdp)
     # Restricting the choice to admissible actions loses nothing.
     values = best.values

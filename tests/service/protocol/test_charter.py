@@ -18,6 +18,15 @@ def test_the_bytes_are_the_charter():
     assert (OF.states, OF.actions, OF.horizon) == (2, 2, 2)
 
 
+def test_a_charter_says_which_actions_are_possible_if_not_all_are():
+    state, action = OF.names["states"][1], OF.names["actions"][0]
+    masked = charter(allowed=({"states": [state], "actions": [action]},))
+    assert Charter.from_bytes(masked.data).data == masked.data and masked.id != OF.id
+    assert b"allowed" not in OF.data
+    with pytest.raises(InvalidInputError, match="Expected allowed states"):
+        charter(allowed=({"states": ["nowhere"], "actions": [action]},))
+
+
 def test_the_promise_is_never_rounded_to_something_smaller():
     said = charter(epsilon=Fraction("1.00000001"), delta=Fraction("1.0000001e-6")).guarantee
     assert said == "(1.001, 1.01e-06)-SDP, one user's whole episode, replace-one"

@@ -14,7 +14,7 @@ counts: the sum of n users' noise is drawn directly, which has the distribution 
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -483,7 +483,9 @@ class AdditiveEncoder:
         """Plain values for JSON."""
         return {
             "encoder": "additive",
-            **asdict(self.shape),
+            "states": self.shape.states,
+            "actions": self.shape.actions,
+            "horizon": self.shape.horizon,
             "statistics": list(self.statistics),
             "cells": self.cells.tolist(),
             "stationary": self.stationary,

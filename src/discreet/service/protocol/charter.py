@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from discreet._files import read_file
 from discreet._types import JsonObject
+from discreet.data.vocabulary import Vocabulary
 from discreet.device import ENVELOPE, DeviceError, MessageGroup
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.device.histogram import HistogramDevice
@@ -56,6 +57,8 @@ class Charter(canonical.Document):
         patience: seconds for which a batch may stay open.
         signing_key: the analyser's Ed25519 public key.
         rehearsal: nobody is protected: users are simulated.
+        allowed: which actions are possible where, as `discreet.data.Vocabulary` lists it; pages
+            offer no others.
     """
 
     purpose: str
@@ -73,6 +76,7 @@ class Charter(canonical.Document):
     signing_key: bytes
     participations: int = 1
     rehearsal: bool = False
+    allowed: Sequence[JsonObject] = ()
 
     def __post_init__(self) -> None:
         for broken, sentence in self._rules():
@@ -80,6 +84,8 @@ class Charter(canonical.Document):
                 raise InvalidInputError(
                     f"Expected {sentence} in a charter; `discreet service init` writes them so."
                 )
+        if self.allowed:  # refuses what it does not name
+            Vocabulary.from_dict({**self.names, "allowed": self.allowed})
         self.smallest  # noqa: B018 - refuses what no device can encode
 
     def _rules(self) -> list[tuple[bool, str]]:
@@ -141,7 +147,9 @@ class Charter(canonical.Document):
             "patience": self.patience,
             "signing_key": self.signing_key.hex(),
             "rehearsal": self.rehearsal,
-        } | ({"participations": self.participations} if self.participations > 1 else {})
+            **({"participations": self.participations} if self.participations > 1 else {}),
+            **({"allowed": list(self.allowed)} if self.allowed else {}),
+        }
 
     @property
     def id(self) -> bytes:
@@ -341,6 +349,7 @@ def _read(fields: JsonObject) -> dict[str, Any]:
         "honest": verifier.rational(fields["honest"]),
         "mean": Fraction(*fraction(fields["lambda"], "lambda")),
         "certificate": fields["certificate"],
+        "allowed": tuple(fields.get("allowed", ())),
         "signing_key": bytes.fromhex(fields["signing_key"]),
     }
 

@@ -155,9 +155,13 @@ function step(episode) {
   if (h === names.steps.length) return review(episode);
   const state = episode.states[h];
   const asked = episode.manifest.policy[h][state];
-  const buttons = names.actions.map((name, action) => {
+  const holds = ({ states, steps }) =>
+    (states ?? names.states).includes(names.states[state]) && (steps ?? names.steps).includes(names.steps[h]);
+  const rules = (page.charter.allowed ?? []).filter(holds);
+  const buttons = names.actions.flatMap((name, action) => {
+    if (!rules.every(({ actions }) => actions.includes(name))) return [];
     const strong = action === asked;
-    return button(name, () => act(episode, action), { strong, id: strong ? "asked" : "" });
+    return [button(name, () => act(episode, action), { strong, id: strong ? "asked" : "" })];
   });
   const advice = `The study asks for: ${names.actions[asked]}. From the first step on which you do
     something else, your report says only that you left.`;
