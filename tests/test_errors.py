@@ -91,3 +91,18 @@ def test_a_mistake_that_shows_in_a_numerical_library_is_placed_where_it_was_made
 
 def test_an_error_without_a_place_is_its_sentence():
     assert sentence_of(ValueError("odd")) == "odd"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("flwo-ucb", "did you mean 'flow-ucb'?"),
+        ("FLOW", "did you mean 'flow-ucb'?"),  # how one name begins
+        ("private", "known: "),  # how two begin
+        ("fish", "known: "),
+        ("p", "known: "),
+    ],
+)
+def test_a_suggestion_is_near_for_its_length(name, hint):
+    known = ["flow-ucb", "private-ucb-po", "private-ucb-vi", "psrl", "pe"]
+    assert hint in str(UnknownNameError("learner", name, known))

@@ -77,8 +77,11 @@ class UnknownNameError(DiscreetError, KeyError):
         import difflib  # on the way to an error only
 
         names = sorted(known)
-        close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
-        near = next((n for n in names if close and n.lower() == close[0]), None)
+        folded, begun = {n.lower(): n for n in reversed(names)}, name.lower()
+        close = difflib.get_close_matches(begun, folded, n=1, cutoff=0.7)  # three letters in ten
+        longer = [n for n in folded if len(begun) > 2 and n.startswith(begun)]
+        found = close or (longer if len(longer) == 1 else [])
+        near = folded[found[0]] if found else None
         hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}."
         if begin:
             hint = f"did you mean {' or '.join(map(repr, begin))}?"

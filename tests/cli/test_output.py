@@ -249,3 +249,27 @@ def test_what_is_missing_is_named():
     need_extra(("json", "sqlite3"), "service")
     with pytest.raises(MissingExtraError, match="no_such_package"):
         need_extra(("json", "no_such_package"), "service")
+
+
+@pytest.mark.parametrize(
+    ("columns", "kept"), [(80, ["a", "b", "c", "d"]), (30, ["a", "b", "d"]), (25, ["a", "d"])]
+)
+def test_a_narrow_table_leaves_out_what_can_be_spared(monkeypatch, capsys, columns, kept):
+    monkeypatch.setenv("COLUMNS", str(columns))  # also where output is piped
+    print_table(
+        "T", ["a", "b", "c", "d"], [["12345678"] * 4], right=[0, 3], spare=["none", "c", "b"]
+    )
+    _, _, heads, line, cells, *_ = capsys.readouterr().out.splitlines()
+    assert heads.split() == kept and cells.split() == ["12345678"] * len(kept)
+    assert len(line) <= columns and len(heads) <= columns
+    assert heads.index("a") == 8 and heads.endswith("d")  # numbers stay on the right
+
+
+@pytest.mark.parametrize("said", ["", "wide"])
+def test_piped_output_has_no_width_unless_it_is_said(monkeypatch, capsys, said):
+    monkeypatch.setenv("COLUMNS", said)
+    say("word " * 40)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    monkeypatch.setenv("COLUMNS", "50")
+    say("word " * 40)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 50

@@ -134,8 +134,9 @@ def test_options_change_an_experiment(discreet, here):
         (["tiny.toml", "--episodes", "inf"], "whole numbers such as 2e5"),
         (["tiny.toml", "--episodes", "0"], "integer >= 1"),
         (["tiny.toml", "--episodes", "1e99", "--jobs", "1"], "episodes <= 1e+15"),
-        (["tiny.toml", "--jobs", "-1"], "jobs=-1"),
+        (["tiny.toml", "--jobs", "-3", "--dry-run"], "0 for all cores, got --jobs -3"),
         (["tiny.toml", "--engine", "slurm"], "known: local, ray"),
+        (["tiny.toml", "--engine", "slurm", "--dry-run"], "known: local, ray"),
         ([], "Try `discreet run price-of-trust --quick`"),
     ],
 )
@@ -231,6 +232,7 @@ def test_a_dry_run_of_what_has_been_run_says_so(discreet, here):
         "runs": 0,
         "seconds": 0,
         "bytes": 0,
+        "rehearsal": 0,
         "problems": [],
     }
 

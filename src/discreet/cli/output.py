@@ -111,15 +111,22 @@ class Progress:
 
 def _fitted(text: str, stream: TextIO) -> str:
     """Wrapped between words on a terminal; elsewhere one line, for whatever reads it."""
-    if not stream.isatty():
+    width = _width(stream)
+    if not width:
         return text
     return textwrap.fill(
         text,
-        shutil.get_terminal_size().columns,
+        width,
         subsequent_indent=text[: len(text) - len(text.lstrip())],
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _width(stream: TextIO) -> int:
+    """Columns of a terminal, or as many as ``COLUMNS`` says; 0 where nobody says."""
+    said = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return shutil.get_terminal_size().columns if said else 0
 
 
 def compact(number: float) -> str:
@@ -139,10 +146,12 @@ def print_table(
     *,
     right: Sequence[int] = (),
     caption: str | None = None,
+    spare: Sequence[str] = (),
 ) -> None:
     """A table a person likes to read; ``right`` lists the numeric columns.
 
-    Where it would not fit without cutting numbers off, each row is a few lines, one per column.
+    Where it would not fit without cutting numbers off, ``spare`` columns are left out, one after
+    the other; where that is not enough, each row is a few lines, one per column.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -150,14 +159,24 @@ def print_table(
 
     plain = "NO_COLOR" in os.environ
     console = Console(file=sys.stdout, highlight=False, color_system=None if plain else "auto")
-    table = _table(columns, rows, right, fold=False)
-    size = Measurement.get(console, console.options.update(width=10**6), table)
+
+    def measured(*, fold: bool) -> tuple["Table", Measurement]:
+        made = _table(columns, rows, right, fold=fold)
+        return made, Measurement.get(console, console.options.update(width=10**6), made)
+
+    table, size = measured(fold=False)
     # Redirected output has no width of its own; 120 columns keep most rows on one line.
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else max(120, size.minimum)
+    width = _width(sys.stdout) or max(120, size.minimum)
     if size.maximum > width:  # headings are the first to wrap
-        table = _table(columns, rows, right, fold=True)
-        size = Measurement.get(console, console.options.update(width=10**6), table)
+        table, size = measured(fold=True)
+    for name in spare:
+        if size.minimum <= width or name not in columns:
+            continue
+        place = list(columns).index(name)
+        right = [i - (i > place) for i in right if i != place]
+        columns = [*columns[:place], *columns[place + 1 :]]
+        rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+        table, size = measured(fold=True)
     console.width = width
     with console.capture() as got:
         console.print(Text(_fitted(title, sys.stdout), "bold"), soft_wrap=True)

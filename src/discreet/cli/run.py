@@ -121,6 +121,12 @@ class Workers:
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local"
     address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None
 
+    def __post_init__(self) -> None:
+        if self.jobs < 0:
+            raise InvalidInputError(
+                f"Expected --jobs of at least 1, or 0 for all cores, got --jobs {self.jobs}."
+            )
+
     @property
     def processes(self) -> int:
         """How many; zero stands for all cores."""
@@ -355,7 +361,8 @@ def show(results: "Results") -> None:
             line.insert(0, value)
     before = len(columns) - first
     title = ": ".join([results.experiment.title, *([" on ".join(shared)] if shared else [])])
-    print_table(title, columns, cells, right=range(2 + before, 9 + before))
+    right = range(2 + before, 9 + before)
+    print_table(title, columns, cells, right=right, spare=_SPARE)
     say(REGRET)
     if any(row.guarantee["notion"] != "none" for row in rows):
         say(NOTIONS)
@@ -366,6 +373,8 @@ def show(results: "Results") -> None:
             say(f"{environment}: {comparison}")
 
 
+_SPARE = ("compile s", "s/run", "of uniform", "runs", "± sd")
+"""Columns that a narrow table leaves out, the first one first."""
 _SHOWN = 6  # comparisons per environment; the report has all
 _GUARANTEE = ("epsilon", "delta", "mechanism", "calibration")
 """Options that say what a trust model guarantees, and how."""

@@ -134,6 +134,8 @@ def check(experiment: Experiment, *, engine: str = "local") -> None:
     for name in experiment.plots:
         if name not in TITLES:
             raise UnknownNameError("plot", name, TITLES)
+    if engine not in ENGINES:
+        raise UnknownNameError("engine", engine, ENGINES)
     for package in ("pyarrow", "matplotlib", "jinja2", *(["ray"] if engine == "ray" else [])):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "ray" if package == "ray" else "lab")
