@@ -3,7 +3,6 @@
     python -m research.trials table --users 1e3 5e3 --runs 10      # R and V of seven problems
     python -m research.trials arms --runs 2000                     # two arms, .5 and .4
     python -m research.trials star --runs 100                      # a trial of class sizes
-    python -m research.trials power --runs 400                     # the smallest difference
 
 Regret is exact. Every command takes ``--out FILE.csv`` and appends one row per run or group of
 runs; with ``--mean`` one for all runs of a cell. Seeds are those of the command's own `SEED`, which
@@ -22,13 +21,11 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.learners.learn import make_batch_learner, public_facts, release_batch
 from discreet.learners.registry import get_learner
-from discreet.mdp import Shape, TabularMDP, plan, uniform_policy
+from discreet.mdp import TabularMDP, plan, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study.estimate import StudyEstimate
-from discreet.study.power import smallest_difference
 
 SEED = 20261119
 MEASURED = ("batches", "R", "V", "first", "recommended", "wrong", "kept")
@@ -288,69 +285,7 @@ def run_star(options):
     yield from run_table(options)
 
 
-def one_effect(states, actions, horizon, effect):
-    """Nothing matters but the second action in the first state at the first step."""
-    rng = np.random.default_rng((4, states))
-    rewards = np.repeat(rng.uniform(0.35, 0.55, (horizon, states, 1)), actions, axis=2)
-    moves = rng.dirichlet(np.ones(states), size=(horizon, states, 1))
-    rewards[0, 0, 1] += effect
-    return TabularMDP(
-        transitions=np.repeat(moves, actions, axis=2), rewards=rewards, horizon=horizon
-    )
-
-
-def run_power(options):
-    """How often a trial recommends an action that is better by Delta80, and one that is not."""
-    for size in ((1, 2, 1), (4, 3, 4), (7, 3, 8), (3, 5, 4)):
-        for trust in options.trusts or TRUSTS:
-            mechanism = TRUSTS[trust](1).calibrate(
-                Shape(*size), statistics=("transitions", "rewards"), last_transitions=size[2] == 1
-            )
-            for users in options.users or (1_000, 5_000, 20_000):
-                for releases in (1, 4):
-                    nothing = one_effect(*size, 0.0)
-                    spread, reward = plan(nothing).values[1].std(), nothing.rewards[0, 0, 0]
-                    seen = smallest_difference(
-                        mechanism, users, releases=releases, spread=spread, reward=reward
-                    )
-                    found = [
-                        recommended(one_effect(*size, effect), mechanism, users, releases, options)
-                        for effect in (min(seen, 0.4), 0.0)
-                    ]
-                    yield {
-                        "states": size[0],
-                        "actions": size[1],
-                        "horizon": size[2],
-                        "trust": trust,
-                        "users": users,
-                        "releases": releases,
-                        "smallest_difference": round(seen, 4),
-                        "power": found[0],
-                        "false_positives": found[1],
-                        "runs": options.runs,
-                    }
-
-
-def recommended(mdp, mechanism, users, releases, options):
-    """How often the second action is, at the start, by a trial in equal releases."""
-    rng, problem = np.random.default_rng(SEED), public_facts(mdp, users)
-    random, second = uniform_policy(mdp.shape), np.zeros(mdp.shape.visits[:2], np.int64)
-    second[0, 0], found = 1, 0
-    for _ in range(options.runs):
-        estimate = StudyEstimate(problem, mechanism)
-        for _ in range(releases):
-            counts = sample_counts(mdp, random, users // releases, rng)
-            made = mechanism.release(
-                counts,
-                sampler=SimulationSampler(rng),
-                support=random.support(mdp.shape, problem.start),
-            )
-            estimate.add(made, random)
-        found += not estimate.answer(DeterministicPolicy(second)).defer[0, 0]
-    return found / options.runs
-
-
-COMMANDS = {"arms": run_arms, "power": run_power, "star": run_star, "table": run_table}
+COMMANDS = {"arms": run_arms, "star": run_star, "table": run_table}
 
 
 def main():

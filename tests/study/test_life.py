@@ -18,15 +18,24 @@ SHUFFLE = discreet.Shuffle(epsilon=1, delta=1e-6)
 
 
 def test_a_study_says_before_it_begins_what_it_can_do(tmp_path):
-    study = begin(tmp_path / "a.db", episodes=5_000)
-    least, most = study.smallest_difference
-    assert 0.03 < least < 0.1 and least < most
-    assert f"a difference of {least:.2g}" in study.what_to_expect
-    scaled = begin(tmp_path / "c.db", episodes=5_000, table={"reward_range": [-10, 90]})
-    assert scaled.smallest_difference == pytest.approx((100 * least, 100 * most))
-    local = begin(tmp_path / "b.db", discreet.Local(0.1), episodes=5_000)
-    assert local.smallest_difference[0] > 1
-    assert "Too small to say" in local.what_to_expect
+    trial = {"learner": "trial", "aim": "policy", "episodes": 5_000}
+    found = begin(tmp_path / "a.db", **trial).expected
+    least = found.smallest_difference
+    assert 0.03 < least < 0.15
+    assert f"earns about {least:.2g} more than today's" in found.sentence
+    scaled = begin(tmp_path / "c.db", **trial, table={"reward_range": [-10, 90]}).expected
+    assert scaled.smallest_difference == pytest.approx(100 * least)
+    local = begin(tmp_path / "b.db", discreet.Local(0.1), **trial).expected
+    assert local.smallest_difference is None
+    assert local.sentence.startswith("Too small: 5,000 users are too few")
+
+
+def test_what_is_not_simulated_is_said(tmp_path):
+    stream = begin(tmp_path / "a.db", learner="private-ucb-vi").expected
+    assert stream == (None, stream.sentence) and "policy for every user" in stream.sentence
+    large = begin(tmp_path / "b.db", learner="trial", states=300).expected
+    assert large.smallest_difference is None
+    assert "takes more than seconds" in large.sentence
 
 
 @pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.Local(1)], ids=str)

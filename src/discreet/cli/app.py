@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("calibrate:command", "What a guarantee costs: noise, messages and bytes."),
     "certify": ("certify:command", "Prove a guarantee by rigorous arithmetic, or check a proof."),
     "design": ("study:design", "Write a first design for a table, by looking at its header."),
+    "plan": ("plan:command", "What a study of each size and guarantee finds, before it starts."),
     "study": ("study:app", "A study with real people, over weeks: start, ask, tell, close."),
     "fit": ("fit:command", "Learn a policy from logged episodes, under a guarantee."),
     "check": (

@@ -1,7 +1,6 @@
 """`discreet study`: the life of a study on the command line; a group of commands is one Typer."""
 
 import json as json_text
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -217,16 +216,17 @@ def start(
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
         study = begin(file, **arguments, **rehearsal.arguments())
-    seen = study.smallest_difference
+        progress("what to expect")
+        expected = study.expected
     plain = {
         **_facts(study),
         "settings": study.settings,
-        "smallest_difference": [each if math.isfinite(each) else None for each in seen],
+        "expected": expected._asdict(),
         "token": study.token,
     }
     rows = [
         *_guarantee_rows(study),
-        ("what to expect", study.what_to_expect),
+        ("what to expect", expected.sentence),
         ("first batch", counted(study.batch_size, "user")),
         *([("all stages", study.stages)] if study.stages else []),
         *_key_rows(study),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from discreet.mdp.tabular import TabularMDP
     from discreet.papers.bounds import RegretBound
+    from discreet.study.plan import PlanRow, StudyPlan
 
 _DIRECT = 6  # more lines than this have a legend below
 _SIZE = (5.4, 3.8)  # inches: as wide as a phone
@@ -370,6 +371,39 @@ def figure(
         else:
             rows = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
             drawn.set_size_inches(width, 1.5 + 0.15 * (len(series) + rows))
+    return drawn
+
+
+def plan_figure(plan: "StudyPlan") -> "Figure":
+    """Smallest difference and probability of the right action against people (`plan_study`)."""
+    plt = pyplot()
+    groups: dict[tuple[str, float | None], list[PlanRow]] = {}
+    for row in plan.rows:
+        groups.setdefault((row.trust, row.epsilon), []).append(row)
+    epsilons = sorted({epsilon for _, epsilon in groups if epsilon is not None})
+    with plt.rc_context({"font.size": _TEXT, "font.family": "sans-serif"}):
+        drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
+        upper, lower = drawn.subplots(2, sharex=True)
+        for (trust, epsilon), rows in groups.items():
+            style = STYLES[epsilons.index(epsilon) % len(STYLES)] if epsilon is not None else "-"
+            name = "no privacy" if epsilon is None else f"{trust}, ε = {epsilon:g}"
+            least = [
+                math.nan if row.smallest_difference is None else row.smallest_difference
+                for row in rows
+            ]
+            people, right = [row.people for row in rows], [row.right for row in rows]
+            look = {"color": TRUST_COLOURS[trust], "ls": style, "lw": 1.8, "marker": "o", "ms": 4}
+            upper.plot(people, least, **look)
+            lower.plot(people, right, label=name, **look)
+        lower.set_xscale("log")
+        upper.set(ylabel="smallest difference", yscale="log")
+        lower.set(ylabel="right action", xlabel="people", ylim=(-0.03, 1.03))
+        _finish(upper, "What a study finds with probability 0.8")
+        _finish(lower, f"Probability of the right action, if it earns {plan.effect:g} more")
+        sizes = sorted({row.people for row in plan.rows})
+        lower.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        found, names = lower.get_legend_handles_labels()
+        _legend_below(drawn, cast("list[Line2D]", found), names, 5.0)
     return drawn
 
 

@@ -4,7 +4,8 @@ from discreet.study.check import check_study as check_study
 from discreet.study.design import Design as Design
 from discreet.study.design import read_design as read_design
 from discreet.study.estimate import Answer as Answer
-from discreet.study.power import smallest_difference as smallest_difference
+from discreet.study.plan import StudyPlan as StudyPlan
+from discreet.study.plan import plan_study as plan_study
 from discreet.study.study import Study as Study
 from discreet.study.study import resume as resume
 from discreet.study.study import start as start

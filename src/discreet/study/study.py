@@ -49,7 +49,7 @@ from discreet.study.drivers import (
 from discreet.study.estimate import Answer, StudyEstimate
 from discreet.study.ledger import StudySeal, Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
-from discreet.study.power import smallest_difference, what_it_sees
+from discreet.study.plan import Expected, expect
 from discreet.study.store import Change, Content, Event, Store
 
 Returning = Literal["nobody", "unseen", "seen"]
@@ -74,7 +74,7 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
 ) -> "Study":
     """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
 
-    `Study.smallest_difference` says what so many users can show.
+    `Study.expected` says what so many users can show.
 
     Args:
         path: the study's file.
@@ -130,7 +130,7 @@ class Study:
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `extend`, `close`; `policy`,
-    `value`, `answer`, `notes`, `guarantee`, `smallest_difference`, `mechanism`, `config`, `names`;
+    `value`, `answer`, `notes`, `guarantee`, `expected`, `mechanism`, `config`, `names`;
     `users`, `episodes`, `batches`, `finished`, `ending`, `encoded`, `ledger`, `head`, `verify`,
     `report`, `bundle`. Two objects of one file may live in two processes; in one process keep one
     object per file.
@@ -219,22 +219,10 @@ class Study:
         """What states, actions and steps are called."""
         return configs.vocabulary_of(self._config)
 
-    @property
-    def smallest_difference(self) -> tuple[float, float]:
-        """What a trial of all users at once sees with probability 0.8 (`study.power`), in units.
-
-        If all next states are worth the same, and if they differ as much as they can.
-        """
-        share = 1 / self.problem.start.sum()
-        low, high = self.reward_range
-        seen = functools.partial(smallest_difference, self.mechanism, self.episodes, share=share)
-        return (high - low) * seen(spread=0.0), (high - low) * seen()
-
-    @property
-    def what_to_expect(self) -> str:
-        """`smallest_difference` in a sentence."""
-        low, high = self.reward_range
-        return what_it_sees(*self.smallest_difference, self.episodes, high - low)
+    @functools.cached_property
+    def expected(self) -> Expected:
+        """How small a difference it will find: a small simulation, as in `discreet.plan_study`."""
+        return expect(self._config)
 
     @property
     def settings(self) -> dict[str, Plain]:

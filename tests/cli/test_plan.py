@@ -1,0 +1,75 @@
+"""`discreet plan`: the table, the picture, the JSON, and what is refused."""
+
+import json
+
+import pytest
+
+DESIGN = """
+learner = "trial"
+episodes = 400
+states = 2
+actions = 2
+steps = 2
+start_states = [0]
+
+[settings]
+aim = "policy"
+
+[trust]
+model = "central"
+epsilon = 1.0
+delta = 1e-6
+
+[table]
+reward_range = [0, 10]
+"""
+QUICK = ("--people", "400,2e3", "--trust", "central", "--epsilon", "1", "--runs", "20")
+
+
+@pytest.fixture
+def design(tmp_path):
+    path = tmp_path / "design.toml"
+    path.write_text(DESIGN)
+    return str(path)
+
+
+def test_a_table_a_picture_and_what_is_assumed(discreet, design, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "plan.svg"
+    code, out, _ = discreet("plan", design, *QUICK, "--effect", "3", "--plot", str(picture))
+    assert code == 0
+    assert "if an action earns 3 more than today's" in out
+    assert "smallest difference" in out and "2,000  central" in out
+    assert "Assumed: 20 simulated studies per row" in out and "Rewards are 0 or 10" in out
+    assert all(len(line) <= 80 for line in out.splitlines() if "central" in line)
+    assert "Probability of the right action" in picture.read_text()
+
+
+def test_json_has_the_same(discreet, design):
+    code, out, _ = discreet("plan", design, *QUICK, "--json")
+    plan = json.loads(out)
+    assert code == 0
+    assert [(row["people"], row["trust"]) for row in plan["rows"]] == [
+        (400, "none"),
+        (400, "central"),
+        (2000, "none"),
+        (2000, "central"),
+    ]
+    assert plan["effect"] == 1 and plan["reward"] == 5  # a tenth of the range, and its middle
+    assert plan["rows"][2]["smallest_difference"] < plan["rows"][0]["smallest_difference"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--people", "many"), "--people to be whole numbers"),
+        (("--epsilon", "x"), "--epsilon to be numbers"),
+        (("--plot", "plan.txt"), "ends in .svg or .png or .pdf"),
+        (("--trust", "nobody"), "nobody"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_in_one_sentence(discreet, design, words, said):
+    code, _, err = discreet("plan", design, *words)
+    assert code == 2
+    assert said in err
