@@ -57,6 +57,22 @@ def test_worlds_have_the_effect_and_the_reward_that_were_stated(facts):
             assert (world.rewards == world.rewards[:1]).all()
 
 
+def test_worlds_have_the_mask_of_the_design():
+    """The default is the first possible action, and the effect belongs to a possible one."""
+    rules = [{"states": [0], "actions": [1, 2]}, {"states": [1], "actions": [2]}]
+    design = dataclasses.replace(
+        ARMS, states=3, actions=3, steps=2, start_states=[0, 1], allowed=rules
+    )
+    facts = Problem(design.vocabulary.shape, 1_000, np.array([True, True, False]))
+    for seed in range(5):
+        world = Assumed(0.1).world(facts, np.random.default_rng(seed))
+        gains = effects_of(world).gains
+        assert gains[0].tolist() == [-np.inf, 0, pytest.approx(0.1)]
+        assert gains[1].tolist() == [-np.inf, -np.inf, 0]
+    plan = discreet.plan_study(design, effect=0.3, people=[2_000], trust=["central"], runs=10)
+    assert plan.rows[0].right > 0.5
+
+
 @pytest.mark.parametrize("spread", [0.0, 0.1, 0.3])
 def test_worlds_have_the_spread_that_was_stated(spread):
     found = [
@@ -161,6 +177,8 @@ def test_what_cannot_be_is_refused_before_anything_is_simulated(wrong, said):
     assert told == []
 
 
-def test_a_learner_without_batches_is_refused():
-    with pytest.raises(UnsupportedError, match="rehearse it"):
+def test_a_learner_without_batches_and_a_design_without_a_choice_are_refused():
+    with pytest.raises(UnsupportedError, match="nothing to tell it apart from"):
+        discreet.plan_study(dataclasses.replace(ARMS, actions=1))
+    with pytest.raises(UnsupportedError, match="rehearse the study"):
         discreet.plan_study(dataclasses.replace(ARMS, learner="private-ucb-vi"))

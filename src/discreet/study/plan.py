@@ -5,8 +5,8 @@ the design's learner, the real mechanism and the rule by which studies recommend
 (`study.estimate`: better than today's action by two standard errors, or DEFER), in a world of the
 design's shape that is drawn anew.
 
-**Effect.** How much more an action earns than today's (the first) from the first step on, with
-today's actions afterwards. *Right* is a recommendation, at the first step, of an action that is
+**Effect.** How much more an action earns than today's (the first that is possible) from the first
+step on, with today's actions afterwards. *Right* is a recommendation, at the first step, of an action that is
 worth at least half of the effect; *wrong* is one of an action that earns less than today's. The
 *smallest difference* is the effect with which 80% of the studies are right.
 
@@ -90,13 +90,14 @@ class Effects(NamedTuple):
 
 def effects_of(mdp: TabularMDP) -> Effects:
     """The numbers of a known problem, its first action being today's."""
-    ahead = np.zeros(mdp.shape.states)
+    today, ahead = mdp.shape.first, np.zeros(mdp.shape.states)
     if mdp.horizon > 1:
-        ahead = state_values(mdp, DeterministicPolicy(np.zeros(mdp.shape.visits[:2], np.int64)))[1]
-    values = mdp.rewards[0] + mdp.transitions[0] @ ahead
-    reward = float(mdp.initial @ mdp.rewards[0][:, 0])
+        ahead = state_values(mdp, DeterministicPolicy(today))[1]
+    values, every = mdp.rewards[0] + mdp.transitions[0] @ ahead, np.arange(mdp.shape.states)
+    gains = np.where(mdp.shape.mask[0], values - values[every, today[0]][:, None], -np.inf)
+    reward = float(mdp.initial @ mdp.rewards[0][every, today[0]])
     reached = (mdp.transitions[0] > 0).any(axis=1)
-    return Effects(values - values[:, :1], reward, float(mdp.initial @ _spread(reached, ahead)))
+    return Effects(gains, reward, float(mdp.initial @ _spread(reached, ahead)))
 
 
 def _spread(reached: BoolArray, ahead: FloatArray) -> FloatArray:
@@ -128,11 +129,18 @@ class Assumed:
         if self.spread is not None:
             bases.sort(key=lambda base: abs(base[2] - float(self.spread or 0)))
         moves, rewards, _ = bases[0]
-        worth = rng.uniform(-1.0, 0.5, (shape.states, shape.actions))
-        if shape.actions > 1:
-            worth[np.arange(shape.states), rng.integers(1, shape.actions, shape.states)] = 1.0
-        worth[:, 0] = 0.0
-        return _with_effects(moves, rewards, start / start.sum(), self.effect * worth, later)
+        worth = np.tile(rng.uniform(-1.0, 0.5, shape.visits[1:]), (shape.horizon, 1, 1))
+        others = shape.mask & (np.arange(shape.actions) != shape.first[..., None])
+        best = np.where(others, rng.random(shape.visits[1:]), -1.0).argmax(axis=-1)
+        np.put_along_axis(worth, best[..., None], 1.0, axis=-1)
+        np.put_along_axis(worth, shape.first[..., None], 0.0, axis=-1)
+        moves, rewards = _with_effects(moves, rewards, self.effect * worth, later)
+        return TabularMDP(
+            transitions=moves,
+            rewards=rewards,
+            initial=start / start.sum(),
+            allowed=shape.allowed,
+        )
 
     def _today(
         self, problem: Problem, moves: FloatArray, quality: FloatArray, stay: float, t: float
@@ -161,15 +169,14 @@ def _ahead(moves: FloatArray, rewards: FloatArray) -> FloatArray:
 def _with_effects(
     moves: FloatArray,
     rewards: FloatArray,
-    initial: FloatArray,
     gains: FloatArray,
     later: float | None,
-) -> TabularMDP:
-    """Actions that earn ``gains`` ``[S, A]`` more than today's, in part by where they lead."""
-    ahead, states = _ahead(moves, rewards), np.eye(len(gains))
+) -> tuple[FloatArray, FloatArray]:
+    """Actions that earn ``gains`` ``[H, S, A]`` more than today's, in part by where they lead."""
+    ahead, states = _ahead(moves, rewards), np.eye(rewards.shape[1])
     now = rewards[:, :, None]
     # What the reward has no room for is in the moves, if they have.
-    led = 0 * now * gains
+    led = np.zeros_like(gains)
     if later is not None:
         led = np.clip(later * gains, gains - (1 - now), gains + now)
     mean = np.einsum("hij,hj->hi", moves, ahead)
@@ -178,16 +185,13 @@ def _with_effects(
     share = np.clip(np.abs(led) / np.maximum(room, 1e-12), 0.0, 1.0)
     led = np.sign(led) * share * room
     where = np.where(
-        (gains > 0)[None, ..., None],
+        (gains > 0)[..., None],
         states[ahead.argmax(axis=1)][:, None, None],
         states[ahead.argmin(axis=1)][:, None, None],
     )
     share = share[..., None]
-    return TabularMDP(
-        transitions=(1 - share) * moves[:, :, None] + share * where,
-        rewards=np.clip(now + gains - led, 0.0, 1.0),
-        initial=initial,
-    )
+    moved = (1 - share) * moves[:, :, None] + share * where
+    return moved, np.clip(now + gains - led, 0.0, 1.0)
 
 
 class Outcome(NamedTuple):
@@ -259,13 +263,13 @@ class Simulation:
         """Simulate."""
         problem = dataclasses.replace(self.problem, episodes=people)
         spec, rows = get_learner(self.learner), list[Any]()
-        begin = np.flatnonzero(problem.start)
+        begin, nothing = np.flatnonzero(_choices(problem)), DeterministicPolicy(problem.shape.first)
         for run in range(self.runs):
             seeds = RunSeeds(self.seed, run)
             world = assumed.world(problem, np.random.default_rng((self.seed, run)))
             answer, batches = run_study(world, spec, problem, trust, self.settings, seeds)
             gains, meter = effects_of(world).gains, RegretMeter(world)
-            today = meter.regret(DeterministicPolicy(np.zeros_like(answer.policy.actions)))
+            today = meter.regret(nothing)
             chosen = gains[begin, answer.policy.actions[0, begin]]
             nearest = gains[begin, answer.alternative[0, begin]]
             short = SURE * answer.standard_error[0, begin] - answer.difference[0, begin]
@@ -335,12 +339,8 @@ def _expect(text: str) -> Expected:
         )
     try:
         simulation = simulation_of(config, _FEW)
-    except UnsupportedError:
-        return Expected(
-            None,
-            "Not simulated: this learner makes a policy for every user. Rehearse the study to see "
-            "how small a difference it finds.",
-        )
+    except UnsupportedError as error:
+        return Expected(None, str(error))
     trust, people, assumed = configs.trust_of(config), config["episodes"], Assumed(0.1)
     least = (high - low) * simulation.smallest_difference(assumed, trust, people)
     if math.isinf(least):
@@ -525,15 +525,10 @@ def _simulation(design: Design, runs: int, seed: int) -> Simulation:
     given = design.arguments()
     names = {"states": given.pop("states"), "actions": given.pop("actions")}
     names["steps"] = given.pop("horizon")
-    kept = {name: given.pop(name) for name in ("learner", "trust", "episodes", "start_states")}
+    facts = ("learner", "trust", "episodes", "start_states", "stationary", "table", "allowed")
+    kept: dict[str, Any] = {name: given.pop(name) for name in facts}
     config = configs.make_config(
-        names=names,
-        **kept,
-        stationary=given.pop("stationary"),
-        table=given.pop("table"),
-        sampler="simulation",
-        seed=seed,
-        settings=given,
+        names=names, **kept, sampler="simulation", seed=seed, settings=given
     )
     return simulation_of(config, runs)
 
@@ -544,11 +539,22 @@ def simulation_of(config: JsonObject, runs: int) -> Simulation:
     check_trust(spec, trust)
     if spec.make is None or not issubclass(spec.make, BatchLearner):
         raise UnsupportedError(
-            f"Expected a learner that recruits in batches, which can be simulated in seconds, got "
-            f"learner {spec.name!r}, which makes a policy for every user; rehearse it instead, or "
-            f'plan with learner = "trial".'
+            f"Learner {spec.name!r} makes a policy for every user, which is not simulated "
+            f'beforehand; rehearse the study, or plan with learner = "trial".'
         )
-    return Simulation(spec.name, configs.problem_of(config), dict(config["settings"]), runs)
+    problem = configs.problem_of(config)
+    if not _choices(problem).any():
+        raise UnsupportedError(
+            "There is one action only where episodes begin, and nothing to tell it apart from; a "
+            "plan needs a second action there."
+        )
+    return Simulation(spec.name, problem, dict(config["settings"]), runs, config["seed"])
+
+
+def _choices(problem: Problem) -> BoolArray:
+    """``bool[S]``: where episodes begin and more than one action is possible."""
+    several: BoolArray = problem.shape.mask[0].sum(axis=-1) > 1
+    return problem.start & several
 
 
 def _assumed(
