@@ -6,9 +6,9 @@ the design's learner, the real mechanism and the rule by which studies recommend
 design's shape that is drawn anew.
 
 **Effect.** How much more an action earns than today's (the first that is possible) from the first
-step on, with today's actions afterwards. *Right* is a recommendation, at the first step, of an action that is
-worth at least half of the effect; *wrong* is one of an action that earns less than today's. The
-*smallest difference* is the effect with which 80% of the studies are right.
+step on, with today's actions afterwards. *Right* is a recommendation, at the first step, of an
+action that is worth at least half of the effect; *wrong* is one of an action that earns less than
+today's. The *smallest difference* is the effect with which 80% of the studies are right.
 
 **Worlds.** To first order the error of a difference depends on the problem by two numbers alone:
 with n visits of an action its variance is
