@@ -14,7 +14,6 @@ is in the file: keep it as you keep the list of participants.
 
 import contextlib
 import copy
-import functools
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -219,10 +218,10 @@ class Study:
         """What states, actions and steps are called."""
         return configs.vocabulary_of(self._config)
 
-    @functools.cached_property
+    @property
     def expected(self) -> Expected:
         """How small a difference it will find: a small simulation, as in `discreet.plan_study`."""
-        return expect(self._config)
+        return expect({**self._config, "episodes": self.episodes})
 
     @property
     def settings(self) -> dict[str, Plain]:
