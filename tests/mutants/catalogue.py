@@ -1685,7 +1685,7 @@ _RETURNING = (
     Mutant(
         "returning-columns-apart",
         "columns of a square root are added as if they were orthogonal",
-        "total += 2 * (m - k) * min(1.0, worst / _ROUNDED_DOWN)",
+        "total += 2 * (m - k) * min(1.0, worst / ROUNDED_DOWN)",
         "total += 0.0",
         ("test_no_sum_of_columns_is_longer_than_said",),
     ),
