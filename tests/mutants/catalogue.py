@@ -1240,6 +1240,20 @@ _STUDY = (
         ("test_an_edit_is_found_by_who_compares_the_files",),
     ),
     Mutant(
+        "odds-without-delta",
+        "a dossier's odds forget the chance of failure",
+        "    raised = factor + 1000 * delta",
+        "    raised = factor",
+        ("test_a_large_delta_makes_guesses_better",),
+    ),
+    Mutant(
+        "registry-of-a-rehearsal",
+        "a rehearsal's entry for a public registry reads like a real study's",
+        '        name = f"{name} ({REHEARSED})"',
+        '        name = f"{name}"',
+        ("test_a_rehearsal_says_so_and_what_is_missing_is_named",),
+    ),
+    Mutant(
         "dossier-believes-itself",
         "a dossier says that nothing contradicts the guarantee whatever its audit found",
         "            largest <= epsilon * (1 + TOLERANCE)\n            and not self.problems",

@@ -356,6 +356,7 @@ def test_what_is_beyond_doubles_is_not_said_to_be_less():
 def test_a_large_delta_makes_guesses_better():
     said = in_numbers(Guarantee(notion="JDP", epsilon=1.0, delta=0.25))
     assert f"at most {math.ceil(1000 * (math.e + 0.25) / (math.e + 1)) / 10:g}%" in said[1]
+    assert "at most 253 to 9" in said[2]
     assert f"at most {math.ceil(10 * (math.e + 25)) / 10:g} in 100" in said[3]
     assert "at most one in 4." in said[4]
 
