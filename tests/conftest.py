@@ -1,6 +1,7 @@
 """Options shared by all tests."""
 
 import importlib.util
+import os
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
@@ -11,6 +12,9 @@ if not importlib.util.find_spec("cryptography"):
     collect_ignore_glob += ["helpers/nginx.py", "helpers/service*"]
 if not importlib.util.find_spec("flint"):
     collect_ignore_glob += ["helpers/refutations.py"]
+
+# Workers are told the width of the terminal that started them; piped output has none.
+os.environ.pop("COLUMNS", None)
 
 # No test is timed: the first example of many pays for a compiled kernel, and a busy machine draws
 # slowly. Examples are the same in every run, so that a failure is one for everybody.

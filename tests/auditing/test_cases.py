@@ -28,14 +28,17 @@ def labels(found):
 
 
 def test_a_central_batch_is_released_and_simulated():
-    *found, large, twice, thrice, fit = rows(LAPLACE)
+    *found, large, twice, thrice, fit, both = rows(LAPLACE)
     assert labels([twice, thrice]) == [
         ("returning", "release (2 batches)"),
         ("returning", "release (3 batches)"),
     ]
     assert labels(found) == [("batch", "release"), ("batch", "simulate")]
     assert labels([large]) == [("batch", "Trajectories.counts, release (70,000 users)")]
-    assert labels([fit]) == [("batch", "fit")]
+    assert labels([fit, both]) == [
+        ("batch", "fit"),
+        ("returning", "fit (2 episodes of one person)"),
+    ]
     for case in found:
         assert (case.mechanism, case.calibration, case.notion) == (
             "central/laplace",

@@ -37,7 +37,7 @@ def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
     for entry in chosen:
         where = entry.trust, entry.schedule, entry.calibration
         if where == ("central", "batch", "exact") and not entry.centred:
-            for times in (1, 2):
+            for times in (1, 2) if entry.spec.returning else (1,):
                 path = fit_path(replace(entry, participations=times).model)
                 yield Case.of(entry, "JDP", path)
 

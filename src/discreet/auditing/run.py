@@ -109,6 +109,7 @@ def audit(
     Trajectories.counts, release (70,000 users) 1.0
     release (2 batches) 1.0
     fit 1.0
+    fit (2 episodes of one person) 1.0
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
