@@ -10,6 +10,7 @@ import typer
 from discreet import __version__
 from discreet.cli import run
 from discreet.lab.results import load
+from discreet.lab.summary import winners
 from helpers.experiments import experiment_text
 
 FILE = experiment_text(
@@ -441,3 +442,38 @@ def test_what_to_cite(discreet, finished):
     assert "@inproceedings{qiao2023near," in discreet("cite", "dp-ucbvi")[1]
     code, _, err = discreet("cite", "dp-ucb")
     assert code == 2 and "did you mean" in err
+
+
+def test_what_has_no_model_has_returns_in_json_table_and_page(discreet, here):
+    played = ["--environment", "FrozenLake-v1", "--set", "env.reward_range=[0,1]"]
+    options = [*played, "--set", "env.horizon=6", "--runs", "2", "--jobs", "1", "--output", "out"]
+    start = ["run", "--learner", "ucbvi", "--episodes", "60"]
+    code, out, _ = discreet(*start, *options, "--json")
+    (row,) = json.loads(out)["results"]
+    assert code == 0 and "regret" not in row and "uniform_regret" not in row
+    found = row["return"]
+    assert 0 <= found["low"] <= found["mean"] <= found["high"] <= 1
+    assert found["error"] == pytest.approx(found["std"] / 2**0.5)
+    assert 0 <= row["uniform_return"] < 0.1
+    code, out, _ = discreet(*start, *options)
+    assert code == 0 and "± se" in out and "no model, so nobody knows" in out
+    assert "regret " not in out.split("Return:")[0]
+    page = (here / "out" / "report.html").read_text("utf-8")
+    assert "Final return" in page and "no model, so nobody knows" in page
+    assert "Final regret" not in page and "Return of an episode" in page
+    assert discreet("report", "out", "--csv", "--latex")[0] == 0
+    assert ",return," in (here / "out" / "table.csv").read_text("utf-8").split("\n")[0]
+
+
+def test_returns_are_compared_and_more_is_better(discreet, here):
+    lake = {"horizon": 6, "reward_range": [0, 1], "is_slippery": False}
+    place = {"name": "FrozenLake-v1", "parameters": lake}
+    text = experiment_text("ucbvi", "psrl", runs=3, episodes=[200], environment=place)
+    (here / "two.toml").write_text(text)
+    code, out, _ = discreet("run", "two.toml", "--jobs", "1", "--json")
+    results = {row["learner"]: row["return"]["mean"] for row in json.loads(out)["results"]}
+    ((_, (one,)),) = winners(load(here / "results" / "tiny"))
+    better = max(results, key=results.get)
+    assert code == 0 and one.first.startswith(better) and one.earned
+    gain = results[better] - min(results.values())
+    assert float(one.difference_text) == pytest.approx(gain, rel=0.01)

@@ -213,6 +213,8 @@ def test_an_unknown_plot_is_named():
 def test_dollars_and_underscores_are_drawn_as_they_are(name, tmp_path):
     """A label that is no mathematics would end the report after all runs."""
     odd = series("central", 1.0, label="_$\\frac{$"), series("local", 1.0, label="5 $")
+    if name == "return":
+        odd = tuple(replace(one, returns=one.regret, errors=one.regret / 9) for one in odd)
     for one in odd:
         one.facts["environment"] = "costs $\\bad{$"
     drawn = figure(Folder(*odd), name)

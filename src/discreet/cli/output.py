@@ -111,22 +111,15 @@ class Progress:
 
 def _fitted(text: str, stream: TextIO) -> str:
     """Wrapped between words on a terminal; elsewhere one line, for whatever reads it."""
-    width = _width(stream)
-    if not width:
+    if not stream.isatty():
         return text
     return textwrap.fill(
         text,
-        width,
+        shutil.get_terminal_size().columns,
         subsequent_indent=text[: len(text) - len(text.lstrip())],
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _width(stream: TextIO) -> int:
-    """Columns of a terminal, or as many as ``COLUMNS`` says; 0 where nobody says."""
-    said = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return shutil.get_terminal_size().columns if said else 0
 
 
 def compact(number: float) -> str:
@@ -165,8 +158,9 @@ def print_table(
         return made, Measurement.get(console, console.options.update(width=10**6), made)
 
     table, size = measured(fold=False)
-    # Redirected output has no width of its own; 120 columns keep most rows on one line.
-    width = _width(sys.stdout) or max(120, size.minimum)
+    # Redirected output has no width but COLUMNS; 120 columns keep most rows on one line.
+    said = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    width = shutil.get_terminal_size().columns if said else max(120, size.minimum)
     if size.maximum > width:  # headings are the first to wrap
         table, size = measured(fold=True)
     for name in spare:

@@ -328,20 +328,29 @@ def _announce(
 
 def show(results: "Results") -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.style import NOTIONS, REGRET, name_of, pair_of
-    from discreet.lab.summary import summarise, warnings_of, winners
+    from discreet.lab.style import NOTIONS, name_of, pair_of
+    from discreet.lab.summary import (
+        beside_random,
+        meanings,
+        measured_by,
+        summarise,
+        warnings_of,
+        winners,
+    )
 
     rows = summarise(results)
-    columns = ["trust", "guarantee", "K", "runs", "regret", "± sd"]
-    columns += ["of uniform", "s/run", "compile s"]
+    measure = measured_by(rows)
+    columns = ["trust", "guarantee", "K", "runs", measure]
+    columns.append("± se" if measure == "return" else "± sd")
+    columns += [beside_random(rows), "s/run", "compile s"]
     cells = [
         [
             row.facts["trust"],
             pair_of(row.guarantee),
             compact(row.facts["episodes"]),
             str(row.runs),
-            f"{row.mean:,.0f}",
-            f"{row.std:,.0f}",
+            row.text(row.mean),
+            row.spread_text,
             row.share_text,
             f"{row.seconds:.2f}",
             f"{row.compile_seconds:.1f}",
@@ -363,7 +372,8 @@ def show(results: "Results") -> None:
     title = ": ".join([results.experiment.title, *([" on ".join(shared)] if shared else [])])
     right = range(2 + before, 9 + before)
     print_table(title, columns, cells, right=right, spare=_SPARE)
-    say(REGRET)
+    for text in meanings(rows):
+        say(text)
     if any(row.guarantee["notion"] != "none" for row in rows):
         say(NOTIONS)
     for text in warnings_of(results):
@@ -373,7 +383,7 @@ def show(results: "Results") -> None:
             say(f"{environment}: {comparison}")
 
 
-_SPARE = ("compile s", "s/run", "of uniform", "runs", "± sd")
+_SPARE = ("compile s", "s/run", "of uniform", "at random", "runs", "± sd")
 """Columns that a narrow table leaves out, the first one first."""
 _SHOWN = 6  # comparisons per environment; the report has all
 _GUARANTEE = ("epsilon", "delta", "mechanism", "calibration")

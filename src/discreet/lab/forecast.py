@@ -96,8 +96,10 @@ class _Rehearsed(NamedTuple):
 def _rehearse(cell: Cell, runs: float, problems: list[str]) -> _Rehearsed:
     """Rehearse with more and more users while it takes at most half the time of the ``runs``."""
     spec = get_learner(cell.learner.name)
-    schedule = "batch" if spec.schedule_under(cell.trust.name) == "batch" else "continual"
-    batch, enough = schedule == "batch", _LONG_ENOUGH[schedule]
+    played = "reward_range" in cell.environment.parameters  # no model: every user takes time
+    batch = spec.schedule_under(cell.trust.name) == "batch" and not played
+    schedule = "batch" if batch else "continual"
+    enough = _LONG_ENOUGH[schedule]
     users = min(_FIRST[schedule], cell.episodes)
     first = _executed(cell, users)  # compiles and calibrates, so it counts only if it is alone
     if first.error is not None:

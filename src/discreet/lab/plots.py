@@ -56,9 +56,9 @@ _FAR = 3  # a band shows as far as this times the highest line, and its inverse 
 _GAP = 0.062  # of the axes' height between two names at the end of lines
 UNIFORM = "playing at random"
 _INTERVAL = "_interval"  # no line: limits do not follow it
-_CURVES = ("regret", "per-episode", "deviation", "range", "bounds")
+_CURVES = ("regret", "return", "per-episode", "deviation", "range", "bounds")
 """Lines along the episodes, which may end where they like."""
-_PANELLED = ("regret", "per-episode", "deviation", "range")
+_PANELLED = ("regret", "return", "per-episode", "deviation", "range")
 """Pictures that are drawn in panels where the experiment asks for them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -96,6 +96,23 @@ def plot_regret(
     x, uniform = longest.episodes[late], longest.uniform[late]
     axes.plot(x, uniform, color="0.6", lw=1, ls=":", label=UNIFORM)
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="cumulative regret")
+    return axes
+
+
+def plot_return(
+    axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
+) -> "Axes":
+    """Without a model: the mean return so far, within two standard errors."""
+    for one, name, (colour, style) in lines or _lines(series):
+        if one.returns is None or one.errors is None:
+            continue
+        late = one.episodes >= one.episodes[-1] ** (1 / 3)  # before, chance decides
+        x, mean = one.episodes[late], one.returns.mean(axis=0)[late]
+        reach = 2 * np.sqrt((one.errors**2).sum(axis=0))[late] / len(one.errors)
+        axes.plot(x, mean, color=colour, ls=style, lw=1.8, label=name)
+        axes.fill_between(x, mean - reach, mean + reach, color=colour, alpha=0.15, lw=0)
+    axes.axhline(series[0].uniform[-1], color="0.6", lw=1, ls=":", label=UNIFORM)
+    axes.set(xscale="log", xlabel="episodes (users)", ylabel="return of an episode")
     return axes
 
 
@@ -312,6 +329,7 @@ def action_colours(count: int) -> list[str]:
 
 PLOTS: dict[str, Callable[["Axes", Sequence[Series]], "Axes"]] = {
     "regret": plot_regret,
+    "return": plot_return,
     "per-episode": plot_per_episode,
     "deviation": plot_deviation,
     "range": plot_range,
@@ -362,7 +380,7 @@ def figure(
             known = {row.title: row for row in results.experiment.environments}
             row = known.get(series[0].facts["environment"])
             mdp = None if row is None else build_environment(row, results.experiment.seed, 0)
-            plot_bounds(axes, series, mdp)
+            plot_bounds(axes, series, cast("TabularMDP | None", mdp))  # returns have no bounds
         else:
             PLOTS[name](axes, series)
         _finish(axes, title)

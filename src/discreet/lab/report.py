@@ -5,7 +5,6 @@ The page is ``templates/report.html`` with ``templates/report.css``; here is wha
 
 import csv
 import io
-import math
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -18,14 +17,21 @@ from discreet.lab.results import Results, write_file
 from discreet.lab.style import (
     CAPTIONS,
     NOTIONS,
-    REGRET,
     TITLES,
     name_of,
     noise_of,
     pair_of,
     trust_words,
 )
-from discreet.lab.summary import Row, summarise, warnings_of, winners
+from discreet.lab.summary import (
+    Row,
+    beside_random,
+    meanings,
+    measured_by,
+    summarise,
+    warnings_of,
+    winners,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -84,17 +90,17 @@ def write_figures(
 
 def write_tables(results: Results, formats: Sequence[str]) -> list[Path]:
     """The table of final regrets as ``table.csv`` or, for LaTeX with booktabs, ``table.tex``."""
+    every = summarise(results)
     columns: dict[str, Callable[[Row], Any]] = {
         "environment": lambda row: row.facts["environment"],
         "learner": lambda row: name_of(row.facts),
         "guarantee": lambda row: pair_of(row.guarantee),
         "episodes": lambda row: row.facts["episodes"],
         "runs": lambda row: row.runs,
-        "regret": lambda row: row.mean,
-        "standard error": lambda row: row.std / math.sqrt(row.runs),
+        measured_by(every): lambda row: row.mean,
+        "standard error": lambda row: row.error,
         "of uniform": lambda row: row.share,
     }
-    every = summarise(results)
     rows = [[of(row) for of in columns.values()] for row in every]
     texts = {}
     if "csv" in formats:
@@ -103,7 +109,12 @@ def write_tables(results: Results, formats: Sequence[str]) -> list[Path]:
         texts["csv"] = written.getvalue()
     if "tex" in formats:
         rounded = [
-            [*map(_tex, cells[:3]), *(f"{n:,.0f}" for n in cells[3:7]), _tex(row.share_text)]
+            [
+                *map(_tex, cells[:3]),
+                *(f"{n:,.0f}" for n in cells[3:5]),
+                *map(row.text, cells[5:7]),
+                _tex(row.share_text),
+            ]
             for row, cells in zip(every, rows, strict=True)
         ]
         body = [f"{' & '.join(cells)} \\\\" for cells in [list(columns), *rounded]]
@@ -139,7 +150,12 @@ def render(results: Results) -> str:
         experiment=results.experiment,
         version=results.version,
         command=f"discreet run {results.path / 'spec.toml'} --output {results.path}-again",
-        words={"regret": REGRET, "notions": NOTIONS},
+        words={
+            "measures": meanings(rows),
+            "notions": NOTIONS,
+            "measure": measured_by(rows),
+            "random": beside_random(rows),
+        },
         warnings=warnings_of(results),
         figures=[
             {
@@ -210,7 +226,9 @@ def _slug(text: str) -> str:
 
 def _figures(results: Results) -> list[tuple[str, str]]:
     environments = [e.title for e in results.experiment.environments]
-    return [(name, env) for env in environments for name in results.experiment.plots]
+    played = {s.facts["environment"] for s in results.series() if s.returns is not None}
+    regrets = [name for name in results.experiment.plots if name != "return"]
+    return [(n, env) for env in environments for n in (["return"] if env in played else regrets)]
 
 
 def svg_of(drawn: "Figure") -> str:

@@ -11,6 +11,7 @@ another version of discreet, or of code (learner, environment, mechanism) edited
 """
 
 import json
+import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -238,8 +239,12 @@ _COLUMNS: dict[str, type] = {
     "episode": int,
     "regret": float,
     "uniform_regret": float,
+    "return": float,
+    "return_error": float,
+    "uniform_return": float,
 }
 """The columns of ``results.parquet``."""
+_CURVES = ("episode", "regret", "uniform_regret", "return", "return_error", "uniform_return")
 
 
 def _table(experiment: Experiment, done: Sequence[tuple[Task, Part]]) -> "pyarrow.Table":
@@ -258,8 +263,13 @@ def _table(experiment: Experiment, done: Sequence[tuple[Task, Part]]) -> "pyarro
         for name, value in same.items():
             columns[name] += [value] * len(episodes)
         columns["episode"] += episodes
-        columns["regret"] += record["regret"]
-        columns["uniform_regret"] += [gap * k for k in episodes]
+        missing = [math.nan] * len(episodes)
+        returns = record["returns"]
+        columns["regret"] += missing if returns else record["regret"]
+        columns["uniform_regret"] += missing if returns else [gap * k for k in episodes]
+        columns["return"] += returns["values"] if returns else missing
+        columns["return_error"] += returns["errors"] if returns else missing
+        columns["uniform_return"] += [gap if returns else math.nan] * len(episodes)
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     schema = arrow.schema(
         [(name, kinds[kind]) for name, kind in _COLUMNS.items()],
@@ -313,6 +323,9 @@ class Series:
         episodes: recorded episodes, ``[points]``.
         regret: cumulative expected regret, ``[runs, points]``.
         uniform: the uniform policy's cumulative regret (mean over runs), ``[points]``.
+        returns: without a model, in place of regret: mean returns so far, ``[runs, points]``; then
+            ``uniform`` is random play's return.
+        errors: their standard errors.
         seconds: median time per run, without compilation.
         compile_seconds: of all runs together, in which kernels were compiled or read from disk.
     """
@@ -328,11 +341,13 @@ class Series:
     version: str
     compile_seconds: float = 0.0
     settings: Mapping[str, Plain] = field(default_factory=dict)
+    returns: FloatArray | None = None
+    errors: FloatArray | None = None
 
     @property
     def final(self) -> FloatArray:
-        """Regret after all episodes, per run."""
-        return self.regret[:, -1]
+        """Regret after all episodes, per run; without a model, the return of an episode."""
+        return self.regret[:, -1] if self.returns is None else self.returns[:, -1]
 
     @property
     def count_noise(self) -> float:
@@ -362,21 +377,20 @@ class Results:
 
     def series(self) -> list[Series]:
         """The runs of every cell, in the experiment's order."""
-        wanted = ("cell", "run", "episode", "regret", "uniform_regret")
+        wanted = ("cell", "run", *_CURVES)
         columns = {name: np.asarray(self.table[name]) for name in wanted}
         found = []
         for entry in self.guarantees:
             rows, values = columns["cell"] == entry["cell"], dict(entry)
             runs = np.unique(columns["run"][rows])
-            episodes, regret, uniform = (
-                columns[n][rows].reshape(len(runs), -1) for n in wanted[2:]
-            )
+            curves = {name: columns[name][rows].reshape(len(runs), -1) for name in _CURVES}
+            played = bool(np.isfinite(curves["return"]).all())
             times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
             one = Series(
                 facts=cast(Facts, {name: values[name] for name in Facts.__annotations__}),
-                episodes=episodes[0],
-                regret=regret,
-                uniform=uniform.mean(axis=0),
+                episodes=curves["episode"][0],
+                regret=curves["regret"],
+                uniform=curves["uniform_return" if played else "uniform_regret"].mean(axis=0),
                 guarantee=entry["guarantee"],
                 noise=entry["noise"],
                 signal=entry["signal"],
@@ -384,6 +398,8 @@ class Results:
                 version=entry["version"],
                 compile_seconds=float(sum(time["compile_seconds"] for time in times)),
                 settings=entry["settings"],
+                returns=curves["return"] if played else None,
+                errors=curves["return_error"] if played else None,
             )
             found.append(one)
         return found

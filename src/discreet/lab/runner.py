@@ -42,6 +42,7 @@ from discreet.lab.tasks import (
 from discreet.learners.registry import get_learner
 
 if TYPE_CHECKING:
+    from discreet.mdp.simulation import Simulator
     from discreet.mdp.tabular import TabularMDP
 
 
@@ -147,7 +148,7 @@ def check(experiment: Experiment, *, engine: str = "local") -> None:
             check_cell(cell, models[repr(cell.environment)])
 
 
-def environment_of(cell: Cell, runs: int) -> "TabularMDP":
+def environment_of(cell: Cell, runs: int) -> "TabularMDP | Simulator":
     """The environment of a cell as its first possible run has it; what varies may fail in some."""
     for run in range(runs if cell.environment.vary else 1):
         with contextlib.suppress(DiscreetError):
@@ -155,7 +156,7 @@ def environment_of(cell: Cell, runs: int) -> "TabularMDP":
     return build_environment(cell.environment, cell.seed, 0)  # fails as the first one did
 
 
-def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
+def check_cell(cell: Cell, mdp: "TabularMDP | Simulator") -> None:
     """Make the learner of one cell with its release, as its run will.
 
     Nobody is simulated, but for a few users of a learner that is a whole run by itself.

@@ -18,6 +18,7 @@ TITLES = {
     "by-epsilon": "Final regret against epsilon",
     "cost": "What privacy costs",
     "noise": "Noise against signal",
+    "return": "Return of an episode",
 }
 
 CAPTIONS = {
@@ -37,12 +38,19 @@ CAPTIONS = {
     "noise": "Black: expected visits of each counter if all users followed the best policy. A "
     "counter below a line drowns in that trust model's noise.",
     "cost": "Final regret at the largest K, with 95% intervals; dotted grey: playing at random.",
+    "return": "What an episode earned, mean over all so far and over runs; shaded: two standard "
+    "errors. Dotted grey: playing at random. There is no model, so nobody knows the regret.",
 }
 
 
 REGRET = (
     "Regret: the reward that K users lost, in all, against the best policy; computed exactly from "
     "the model, never from realised rewards. Of uniform: as a share of playing at random."
+)
+RETURN = (
+    "Return: what an episode earned, mean over all K users, with its standard error. The "
+    "environment has no model, so nobody knows its best policy, and the regret against it. At "
+    "random: what random actions earned."
 )
 NOTIONS = (
     "Guarantee: (ε, δ), and who is kept out: everybody but a trusted learner (JDP, joint "

@@ -8,16 +8,17 @@ any small level (five runs: 1/16), so Student's t is used for them.
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
 from discreet._types import FloatArray, Plain
 from discreet.errors import InvalidInputError
 from discreet.lab.results import Facts, Results, Series
-from discreet.lab.style import labels_of, pair_of
+from discreet.lab.style import REGRET, RETURN, labels_of, pair_of
 from discreet.lab.tasks import GuaranteeDict
 
 _DRAWS = 4_000
@@ -87,6 +88,8 @@ class Comparison:
     differences: tuple[float, ...]
     p_value: float
     level: float = _SIGNIFICANT
+    earned: bool = False
+    """The numbers are returns with their sign changed: less is better, as of regret."""
 
     @property
     def difference(self) -> float:
@@ -127,18 +130,30 @@ class Comparison:
             ends.append(mean + side * far)
         return ends[0], ends[1]
 
+    @property
+    def difference_text(self) -> str:
+        return f"{-self.difference:+.3g}" if self.earned else f"{self.difference:+,.0f}"
+
+    @property
+    def interval_text(self) -> tuple[str, str]:
+        low, high = self.interval
+        if self.earned:
+            return f"{-high:.3g}", f"{-low:.3g}"
+        return f"{low:,.0f}", f"{high:,.0f}"
+
     def __str__(self) -> str:
-        facts = f"mean difference {self.difference:+,.0f}"
+        facts = f"mean difference {self.difference_text}"
         if self.runs < 2:
             return f"{self.first} and {self.second}: {facts} in one run, which says little."
         low, high = self.interval
         if np.isfinite(high - low):
-            facts += f", 95% interval [{low:,.0f}, {high:,.0f}]"
+            facts += f", 95% interval [{', '.join(self.interval_text)}]"
         facts += f", paired over {self.runs} runs, p = {self.p_value:.2g}"
         if not self.significant:
             return f"No significant difference between {self.first} and {self.second} ({facts})."
-        verb = "less" if self.difference < 0 else "more"
-        return f"{self.first} has {verb} regret than {self.second} ({facts})."
+        verb = "less" if (self.difference < 0) != self.earned else "more"
+        what = "return" if self.earned else "regret"
+        return f"{self.first} has {verb} {what} than {self.second} ({facts})."
 
 
 def compare(first: str, a: FloatArray, second: str, b: FloatArray) -> Comparison:
@@ -232,15 +247,30 @@ class Row:
     uniform: float
     seconds: float
     compile_seconds: float = 0.0
+    measure: Literal["regret", "return"] = "regret"
+    error: float = math.nan
+    """Standard error of the mean."""
+
+    def text(self, value: float) -> str:
+        """A regret in whole numbers, a return in four digits."""
+        return f"{value:,.0f}" if self.measure == "regret" else f"{value:.4g}"
+
+    @property
+    def spread_text(self) -> str:
+        """The standard deviation of regret, the standard error of a return."""
+        return self.text(self.std) if self.measure == "regret" else f"{self.error:.2g}"
 
     @property
     def share(self) -> float:
         """Share of the uniform policy's regret that remains (1 = learned nothing)."""
-        return self.mean / self.uniform if self.uniform > 0 else float("nan")
+        known = self.uniform > 0 and self.measure == "regret"
+        return self.mean / self.uniform if known else float("nan")
 
     @property
     def share_text(self) -> str:
-        """The share as a percentage that never rounds to a bare zero."""
+        """The share as a percentage that never rounds to a bare zero; random play's return."""
+        if self.measure == "return":
+            return self.text(self.uniform)
         return f"{self.share:.2%}" if self.share >= 1e-3 else f"{100 * self.share:.1g}%"
 
     def to_dict(self) -> dict[str, Plain]:
@@ -260,8 +290,14 @@ class Row:
             "constants": self.facts["constants"],
             "episodes": self.facts["episodes"],
             "runs": self.runs,
-            "regret": {"mean": self.mean, "std": self.std, "low": self.low, "high": self.high},
-            "uniform_regret": self.uniform,
+            self.measure: {
+                "mean": self.mean,
+                "std": self.std,
+                "low": self.low,
+                "high": self.high,
+                **({"error": self.error} if self.measure == "return" else {}),
+            },
+            f"uniform_{self.measure}": self.uniform,
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
             "episodes_per_second": rate,
@@ -275,24 +311,49 @@ def _finite(value: Plain) -> Plain:
     return None if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
 
+def measured_by(rows: Sequence[Row]) -> str:
+    """What the numbers of these rows are, for the head of their column."""
+    return " or ".join(dict.fromkeys(row.measure for row in rows)) or "regret"
+
+
+def beside_random(rows: Sequence[Row]) -> str:
+    """The head of the column of `Row.share_text`."""
+    heads = {"regret": "of uniform", "return": "at random"}
+    return " or ".join(dict.fromkeys(heads[row.measure] for row in rows)) or "of uniform"
+
+
+def meanings(rows: Sequence[Row]) -> list[str]:
+    """What the measures of these rows mean, a sentence or two each."""
+    said = {"regret": REGRET, "return": RETURN}
+    return [said[measure] for measure in dict.fromkeys(row.measure for row in rows)]
+
+
 def summarise(results: Results) -> list[Row]:
     """The rows of a results table, in the experiment's order."""
     rows = []
     for series in results.series():
-        limits = band(series.final[:, None], positive=True)
+        played, runs = series.errors is not None, len(series.final)
+        limits = band(series.final[:, None], positive=not played)
+        deviation = float(series.final.std(ddof=1)) if runs > 1 else 0.0
+        error = deviation / math.sqrt(runs)
+        if series.errors is not None and runs == 1:
+            error = float(series.errors[0, -1])
+            limits = Band(limits.mean, limits.mean - 1.96 * error, limits.mean + 1.96 * error)
         row = Row(
             facts=series.facts,
             guarantee=series.guarantee,
             noise=series.noise,
             version=series.version,
-            runs=len(series.final),
+            runs=runs,
             mean=float(limits.mean[0]),
-            std=float(series.final.std(ddof=1)) if len(series.final) > 1 else 0.0,
+            std=deviation,
             low=float(limits.low[0]),
             high=float(limits.high[0]),
             uniform=float(series.uniform[-1]),
             seconds=series.seconds,
             compile_seconds=series.compile_seconds,
+            measure="return" if played else "regret",
+            error=error,
         )
         rows.append(row)
     return rows
@@ -341,8 +402,10 @@ def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
         if len(same) > 1:
             trusts = functools.partial(_differ_in_trust, same)
             epsilons = [s.facts["epsilon"] for s in same]
-            found = verdicts(labels_of(same), [s.final for s in same], epsilons, trusts)
-            answers.append((environment, found))
+            earned = same[0].returns is not None
+            finals = [-s.final if earned else s.final for s in same]
+            found = verdicts(labels_of(same), finals, epsilons, trusts)
+            answers.append((environment, [replace(one, earned=earned) for one in found]))
     return answers
 
 

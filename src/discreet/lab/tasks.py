@@ -29,10 +29,12 @@ from discreet.privacy.trust import PrivateTrust, TrustModel
 
 if TYPE_CHECKING:
     from discreet.learners.result import Result
+    from discreet.mdp.simulation import Simulator
     from discreet.mdp.tabular import TabularMDP
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
+_AT_RANDOM = 4_000  # episodes that say what random play earns where there is no model
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
 
 
@@ -131,6 +133,14 @@ class GuaranteeDict(TypedDict):
     simulated: bool
 
 
+class Returns(TypedDict):
+    """Of a run without a model: mean returns so far, their standard errors, and random play's."""
+
+    values: list[float]
+    errors: list[float]
+    uniform: float
+
+
 class Record(TypedDict):
     """What one finished run leaves, stated by the run itself and never computed again.
 
@@ -151,6 +161,7 @@ class Record(TypedDict):
     signal: list[float]
     policy: list[list[int]] | None
     notes: list[str]
+    returns: Returns | None
 
 
 @dataclass(frozen=True)
@@ -235,8 +246,6 @@ def lost(task: Task, reason: str) -> Outcome:
 
 def _run(task: Task) -> Record:
     from discreet.learners.learn import learn
-    from discreet.mdp.planning import evaluate, occupancy, plan
-    from discreet.mdp.policies import uniform_policy
 
     cell, trust = task.cell, task.cell.trust
     mdp = build_environment(cell.environment, cell.seed, task.run)
@@ -246,12 +255,11 @@ def _run(task: Task) -> Record:
         what["paper"] = cell.learner.paper
     what |= cell.learner.settings
     result = learn(mdp, episodes=cell.episodes, seed=cell.seed, run=task.run, **what)
-    best = plan(mdp)
-    gap = result.extras.get("uniform_regret_per_episode")  # adversarial learners know it themselves
-    if gap is None:
-        gap = best.value - evaluate(mdp, uniform_policy(mdp.shape))
-    visits = occupancy(mdp, best.policy).ravel() * cell.episodes
-    signal = sorted((float(v) for v in visits if v >= 1e-6), reverse=True)
+    gap, signal = _scale(mdp, result)
+    curve, returns = result.regret.episodes, None
+    if result.returns is not None:
+        curve, values = result.returns.episodes, result.returns.values.tolist()
+        returns = Returns(values=values, errors=result.returns.errors.tolist(), uniform=gap)
     return {
         "version": discreet.__version__,
         "source": cell.origin,
@@ -259,29 +267,53 @@ def _run(task: Task) -> Record:
         "noise": {name: float(std) for name, std in result.noise.items()},
         "settings": json.loads(json.dumps(result.settings, default=str)),
         "guarantee": cast(GuaranteeDict, result.guarantee.to_dict()),
-        "episodes": result.regret.episodes.tolist(),
+        "episodes": curve.tolist(),
         "regret": result.regret.values.tolist(),
-        "uniform_regret_per_episode": float(gap),
+        "uniform_regret_per_episode": gap,
         "signal": signal[:_SIGNAL_LIMIT],
         "policy": _small_policy(task, mdp, result),
         "notes": list(result.notes),
+        "returns": returns,
     }
 
 
-def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[int]] | None:
+def _scale(mdp: "TabularMDP | Simulator", result: "Result") -> tuple[float, list[float]]:
+    """What random play loses per episode (without a model, earns), and visits of the best policy.
+
+    Those of a whole run, the largest first; nobody knows them without a model.
+    """
+    from discreet.mdp.planning import evaluate, occupancy, plan
+    from discreet.mdp.policies import uniform_policy
+    from discreet.mdp.simulation import Simulator, sample_trajectories
+
+    random = uniform_policy(mdp.shape)
+    if isinstance(mdp, Simulator):
+        rng = np.random.default_rng(result.seed)
+        return float(mdp.returns(sample_trajectories(mdp, random, _AT_RANDOM, rng)).mean()), []
+    best = plan(mdp)
+    gap = result.extras.get("uniform_regret_per_episode")  # adversarial learners know it themselves
+    if gap is None:
+        gap = best.value - evaluate(mdp, random)
+    visits = occupancy(mdp, best.policy).ravel() * result.episodes
+    return float(gap), sorted((float(v) for v in visits if v >= 1e-6), reverse=True)
+
+
+def _small_policy(
+    task: Task, mdp: "TabularMDP | Simulator", result: "Result"
+) -> list[list[int]] | None:
     """The actions of a deterministic policy that is small enough for a picture.
 
     In the environment's own names of actions, not in those of this run.
     """
     from discreet.mdp.policies import DeterministicPolicy
-    from discreet.mdp.tabular import relabelling
+    from discreet.mdp.tabular import TabularMDP, relabelling
 
     policy, row = result.policy, task.cell.environment
     if not isinstance(policy, DeterministicPolicy) or policy.actions.size > _POLICY_LIMIT:
         return None
     actions = policy.actions
     if row.relabel:
-        if not get_environment(row.name).relabelled_by_us:
+        if not isinstance(mdp, TabularMDP) or not get_environment(row.name).relabelled_by_us:
             return None
         original = np.broadcast_to(
             relabelling(mdp, task.cell.seed + task.run), (*actions.shape, mdp.shape.actions)
@@ -291,13 +323,13 @@ def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[
     return kept
 
 
-def build_environment(spec: EnvironmentRow, seed: int, run: int) -> "TabularMDP":
+def build_environment(spec: EnvironmentRow, seed: int, run: int) -> "TabularMDP | Simulator":
     """The environment of one run: relabelled and varied as its specification says."""
-    from discreet.mdp.environments.registry import make
+    from discreet.mdp.environments.registry import make_world
 
     parameters = dict(spec.parameters)
     if spec.vary:
         parameters[spec.vary] = seed + run
     if spec.relabel:
         parameters["relabel"] = seed + run
-    return make(spec.name, **parameters)
+    return make_world(spec.name, **parameters)

@@ -78,8 +78,9 @@ def from_gymnasium(
     else:
         raise UnsupportedError(
             f"{label} does not expose a finite model (no P table, no transition arrays); say the "
-            f"range of its rewards, reward_range=[low, high], to play it without one "
-            f"(discreet.mdp.simulator), or build a TabularMDP from its transition probabilities."
+            f"range of its rewards to play it without one (discreet.mdp.simulator with "
+            f"reward_range=(low, high); --set env.reward_range=[low,high]), or build a TabularMDP "
+            f"from its transition probabilities."
         )
     reward_map = RewardMap()
     if model.low < 0 or model.high > 1:
