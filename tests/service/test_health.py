@@ -100,6 +100,25 @@ def test_p26_a_store_that_takes_nothing_and_a_full_disk_are_red(tmp_path, monkey
     assert "database or disk is full" in caplog.text
 
 
+def test_p26_one_error_in_passing_is_red_and_then_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(shufflers, "_PROBE", 0.02)
+    broken = threading.Event()
+    broken.set()
+
+    def unsteady(folder):
+        if broken.is_set():
+            raise OSError("stale file handle")
+        return check_disk(folder)
+
+    monkeypatch.setattr(shufflers, "check_disk", unsteady)
+    with serving(make_test_shuffler(tmp_path / "s.db", OF)) as url:
+        assert becomes(url, 503)["store"]["colour"] == "red"
+        while "OSError" not in asked(url)[1]["store"]["words"]:
+            time.sleep(0.02)
+        broken.clear()
+        becomes(url, 200)
+
+
 def test_p26_readiness_that_is_old_is_red(tmp_path, monkeypatch):
     hang = threading.Event()
     shuffler = make_test_shuffler(tmp_path / "s.db", OF)

@@ -432,14 +432,37 @@ main()
 """
 
 
+HUNG_UP = (
+    """
+import signal
+from discreet.service.shuffler import server
+
+class Interrupted(server.Studies):
+    def __init__(self, studies):
+        super().__init__(studies)
+        self.job = studies[0][0]._thread
+
+    async def __call__(self, scope, receive, send):
+        if scope.get("path") == "/livez":  # the signal comes while this thread hands over a job
+            with self.job._shutdown_lock:
+                signal.raise_signal(signal.SIGHUP)
+        await super().__call__(scope, receive, send)
+
+server.Studies = Interrupted
+"""
+    + ROLE
+)
+
+
 def test_p29_a_running_shuffler_reads_its_tickets_again_on_sighup(tmp_path, port):
+    """At whatever moment it comes: while the event loop holds a lock, too."""
     from discreet.service.setup import Terms, make_tickets, setup_service
     from helpers.services import study_arguments
 
     url = f"http://127.0.0.1:{port}"
     terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
     one = setup_service(tmp_path / "x", terms, trust=trust, url=url, **study_arguments())
-    command = [sys.executable, "-c", ROLE, "shuffler", "--config", str(one.config("shuffler"))]
+    command = [sys.executable, "-c", HUNG_UP, "shuffler", "--config", str(one.config("shuffler"))]
     process = subprocess.Popen([*command, "--rehearsal"], stderr=subprocess.DEVNULL)
     try:
         with Client(url) as client:
@@ -448,11 +471,16 @@ def test_p29_a_running_shuffler_reads_its_tickets_again_on_sighup(tmp_path, port
                 threading.Event().wait(0.1)
             assert tickets_of(client) == 0
             make_tickets(one.folder, 7)
-            process.send_signal(signal.SIGHUP)
-            while tickets_of(client) == 0:
+            for wanted in (7, 12):
+                process.send_signal(signal.SIGHUP)
+                while tickets_of(client) != wanted:
+                    assert process.poll() is None
+                    threading.Event().wait(0.1)
+                make_tickets(one.folder, 5)
+            assert httpx.get(f"{url}/livez", timeout=60).status_code == 200
+            while tickets_of(client) != 17:
                 assert process.poll() is None
                 threading.Event().wait(0.1)
-            assert tickets_of(client) == 7
     finally:
         process.kill()
         process.wait()

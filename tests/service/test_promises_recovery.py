@@ -1,5 +1,6 @@
 """P21 to P23 and P27 to P30: what was lost, clocks, rubbish, witnesses, new keys, many studies."""
 
+import asyncio
 import contextlib
 import dataclasses
 import hashlib
@@ -30,8 +31,10 @@ from discreet.service.opening import make_signing_key
 from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import server
 from discreet.service.shuffler.shuffler import Shuffler
+from discreet.service.shuffler.state import StoreBusyError
 from discreet.service.shuffler.web import Studies
 from discreet.study.ledger import canonical
 from helpers.clocks import ManualClock
@@ -298,7 +301,7 @@ class Site:
         self._stack.close()
 
     def reload_shuffler(self):
-        server.reload(self.shuffler, self.config(ShufflerConfig, "shuffler"))
+        asyncio.run(server.reload(self.shuffler, self.config(ShufflerConfig, "shuffler")))
 
     def start_analyser(self):
         path = self.folder / "analyser" / "analyser.toml"
@@ -546,7 +549,7 @@ def test_p29_a_new_signing_key_is_handed_over_in_a_manifest(tmp_path):
         analyser.close()
 
 
-def test_p29_the_token_changes_while_all_goes_on(tmp_path):
+def test_p29_the_token_changes_while_all_goes_on(tmp_path, monkeypatch):
     with site_in(tmp_path) as site:
         path = site.folder / "shuffler" / "shuffler.toml"
         config = site.config(AnalyserConfig, "analyser")
@@ -568,11 +571,18 @@ def test_p29_the_token_changes_while_all_goes_on(tmp_path):
         with Client(site.url, old) as client:
             assert code(client.state, 0) == "unauthorised"
         path.write_text("rubbish")
-        server.reload(
-            site.shuffler,
-            ShufflerConfig(charter="", digests="", analyser_token_sha256="", file=path),
-        )
+        none = ShufflerConfig(charter="", digests="", analyser_token_sha256="", file=path)
+        asyncio.run(server.reload(site.shuffler, none))
         with Client(site.url, config.token) as client:  # a file that cannot be read changes nothing
+            assert code(client.state, 0) == "unknownBatch"
+
+        def busy(_):
+            raise StoreBusyError("locked")
+
+        monkeypatch.setattr(site.shuffler._store, "admit", busy)  # nor does a store that is locked
+        with pytest.raises(Refusal, match="busy"):
+            asyncio.run(site.shuffler.reload([bytes(32)], []))
+        with Client(site.url, config.token) as client:
             assert code(client.state, 0) == "unknownBatch"
 
 

@@ -212,13 +212,35 @@ def serve(
         names = ", ".join(one.charter.id.hex() for one in shufflers)
         log.info("the shuffler of study %s listens on %s", names, where)
 
-        def on_hangup(*_: object) -> None:
-            for one, file in zip(shufflers, files, strict=True):
-                reload(one, file)
+        server = make_server(app, config.host, config.port)
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(_serve(server, listeners, list(zip(shufflers, files, strict=True))))
 
-        signal.signal(signal.SIGHUP, on_hangup)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
-        make_server(app, config.host, config.port).run(listeners)
+
+async def _serve(
+    server: uvicorn.Server,
+    listeners: list[socket.socket],
+    studies: Sequence[tuple[Shuffler, ShufflerConfig]],
+) -> None:
+    """Serve, and reload on SIGHUP.
+
+    A handler of the loop only notes the signal. One of the interpreter runs between any two
+    instructions of the main thread, and waits for ever for a lock that this thread holds.
+    """
+    loop, under_way = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    async def reload_all() -> None:
+        for one, file in studies:
+            await reload(one, file)
+
+    def on_hangup() -> None:
+        task = loop.create_task(reload_all())
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, on_hangup)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+    await server.serve(listeners)
 
 
 def check_studies(shufflers: Sequence[Shuffler]) -> None:
@@ -231,11 +253,11 @@ def check_studies(shufflers: Sequence[Shuffler]) -> None:
             )
 
 
-def reload(shuffler: Shuffler, config: ShufflerConfig) -> None:
+async def reload(shuffler: Shuffler, config: ShufflerConfig) -> None:
     """Read the file again for what may change under way: tickets and the analyser's token."""
     try:
         new = ShufflerConfig.read(config.file)
-        shuffler.reload(new.token_digests, ticket.read_digests(new.path(new.digests)))
+        await shuffler.reload(new.token_digests, ticket.read_digests(new.path(new.digests)))
         log.info("tickets and the analyser's token were read again")
     except DiscreetError as error:
         log.error("the file was not taken, all is as before: %s", error)

@@ -275,7 +275,11 @@ class Shuffler:
 
     async def _watch(self) -> None:
         while True:
-            self._checks = await asyncio.to_thread(self._probed)
+            try:
+                self._checks = await asyncio.to_thread(self._probed)
+            except Exception as error:  # whatever it is: the next look may find it gone
+                log.error("looking failed: %s", type(error).__name__, extra={"code": "probe"})
+                self._checks = [Check("store", "red", f"was not seen: {type(error).__name__}")]
             self._checked = asyncio.get_running_loop().time()
             await asyncio.sleep(_PROBE)
 
@@ -308,10 +312,10 @@ class Shuffler:
             log.warning(words, self._name, extra={"code": "unauthorised"})
             raise Refusal("unauthorised")
 
-    def reload(self, token_digests: Sequence[bytes], digests: Sequence[bytes]) -> None:
+    async def reload(self, token_digests: Sequence[bytes], digests: Sequence[bytes]) -> None:
         """From now on these tokens are the analyser's, and these tickets may take part, too."""
+        await self.run(self._store.admit, digests)
         self._token_digests = token_digests
-        self._thread.submit(self._store.admit, digests).result()
 
     async def tick(self) -> None:
         """Seal a full batch; give up one whose deadline has passed."""
