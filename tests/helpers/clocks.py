@@ -12,11 +12,21 @@ class ManualClock:
 
     def __init__(self, now: float = 1_000_000_000.0) -> None:
         self._now = now
+        self._elapsed = 0.0
 
     def now(self) -> float:
         """The time."""
         return self._now
 
+    def elapsed(self) -> float:
+        """Seconds that passed, whatever the clock was set to."""
+        return self._elapsed
+
     def move(self, seconds: float) -> None:
-        """Forwards, or backwards as clocks sometimes do."""
+        """Forwards, or backwards."""
+        self._now += seconds
+        self._elapsed += seconds
+
+    def set(self, seconds: float) -> None:
+        """As clocks sometimes are: no time has passed."""
         self._now += seconds

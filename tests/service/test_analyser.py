@@ -1,5 +1,6 @@
 """The analyser: what it does next, whatever happened before; and as a process."""
 
+import shutil
 import threading
 from types import SimpleNamespace
 
@@ -23,6 +24,7 @@ from discreet.service.opening import AttackError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
 from helpers.clocks import ManualClock
+from helpers.service_analysers import make_analyser as make_test_analyser
 from helpers.service_analysers import running_study, start_study
 from helpers.services import NOW, charter
 
@@ -168,6 +170,186 @@ def test_a_study_put_back_from_a_copy_changes_nothing(tmp_path):
             threading.Event().wait(0.02)
         assert state == "counted"
         latest.close()
+
+
+def count_one(running, analyser, passes):
+    """The next batch, filled by whoever comes next."""
+    analyser.step()
+    running.send(passes)
+    running.until(analyser, "counted")
+
+
+def copied(running, to, *keys):
+    """The analyser's folder as a backup holds it, or (``"keys"``) as a disk does."""
+    left_out = shutil.ignore_patterns(*({"keys"} - set(keys)))
+    return shutil.copytree(running.folder, to, ignore=left_out)
+
+
+def test_of_two_copies_the_one_that_was_given_up_changes_nothing(tmp_path):
+    """A machine that was thought lost comes back, after a copy of an older day has gone on."""
+    with running_study(tmp_path, episodes=200) as running:
+        passes = iter(running.passes)
+        first = running.analyser()
+        count_one(running, first, passes)
+        older = copied(running, tmp_path / "older")
+        count_one(running, first, passes)
+        first.step()
+        second = make_test_analyser(running.of, older, running.url, running.key)
+        assert second.abandon() == (
+            "Manifests 1 to 2 are abandoned; tickets: those of manifest 2 are free again."
+        )
+        with pytest.raises(InvalidInputError, match="Another copy of this study has gone on"):
+            first.step()  # it runs, and learns it from the shuffler
+        first.close()
+        running.send(passes)
+        while running.client.state(3) != "sealed":
+            threading.Event().wait(0.02)
+        kept = {p.name: p.read_bytes() for p in running.folder.rglob("*.manifest")}
+        for job in ("step", "abandon"):
+            back = running.analyser()
+            with pytest.raises(InvalidInputError, match="Another copy") as caught:
+                getattr(back, job)()
+            assert "recover" not in str(caught.value)
+            back.close()
+        assert running.client.state(3) == "sealed"
+        assert kept == {p.name: p.read_bytes() for p in running.folder.rglob("*.manifest")}
+        assert second.step() == "counted" and second.study.batches == 2
+        second.close()
+
+
+def test_a_copy_whose_manifest_another_copy_has_written_does_not_go_on(tmp_path):
+    """Both have counted the same batches: the shuffler has the next manifest of one of them."""
+    with running_study(tmp_path, episodes=200) as running:
+        passes = iter(running.passes)
+        first = running.analyser()
+        count_one(running, first, passes)
+        twin = copied(running, tmp_path / "twin")
+        second = make_test_analyser(running.of, twin, running.url, running.key)
+        first._rebuild()
+        second.step()
+        with pytest.raises(InvalidInputError, match="Another copy of this study has gone on"):
+            first.step()
+        first.close()
+        second.close()
+
+
+def test_all_keys_of_what_is_given_up_go(tmp_path):
+    """Also that of a manifest after which another copy has signed one."""
+    with running_study(tmp_path, episodes=200) as running:
+        first = running.analyser()
+        first.step()
+        first.close()
+        twin = copied(running, tmp_path / "twin")
+        second = make_test_analyser(running.of, twin, running.url, running.key)
+        second.abandon()
+        second.close()
+        assert (running.folder / "keys" / "000000.key").exists()
+        back = running.analyser()
+        with pytest.raises(InvalidInputError, match="older copy of the study"):
+            back.step()
+        assert back.abandon().startswith("Manifests 0 to 1 are abandoned")
+        assert [path.name for path in (running.folder / "keys").iterdir()] == ["000002.key"]
+        count_one(running, back, iter(running.passes))
+        back.close()
+
+
+def test_a_manifest_that_nobody_has_seen_does_not_stop_an_older_study(tmp_path):
+    with running_study(tmp_path, episodes=200) as running:
+        passes, study = iter(running.passes), running.folder / "study.db"
+        analyser = running.analyser()
+        count_one(running, analyser, passes)
+        older = study.read_bytes()
+        count_one(running, analyser, passes)
+        analyser.close()
+        ahead = running.analyser(clock=ManualClock(NOW + 3_456_000))
+        with pytest.raises(InvalidInputError, match="clock"):
+            ahead.step()
+        assert ahead.latest().manifest.number == 2
+        ahead.close()
+        study.write_bytes(older)
+        again = running.analyser()
+        with pytest.raises(InvalidInputError, match="`discreet service abandon --config FILE`"):
+            again.step()
+        assert again.abandon() == "Manifests 1 to 1 are abandoned; tickets: used."
+        assert again.study.ledger[-1]["returning"] == "nobody"
+        count_one(running, again, passes)
+        again.close()
+
+
+def test_a_manifest_that_was_rewritten_after_the_backup_is_taken_from_the_shuffler(tmp_path):
+    with running_study(tmp_path, episodes=200) as running:
+        passes = iter(running.passes)
+        analyser = running.analyser()
+        count_one(running, analyser, passes)
+        analyser.close()
+        ahead = running.analyser(clock=ManualClock(NOW + 3_456_000))
+        with pytest.raises(InvalidInputError, match="clock"):
+            ahead.step()
+        ahead.close()
+        backup = copied(running, tmp_path / "backup")
+        right = running.analyser()
+        assert right.step() == "waiting"
+        right.close()
+        again = make_test_analyser(running.of, backup, running.url, running.key)
+        with pytest.raises(InvalidInputError, match="The key of manifest 1 is not in the folder"):
+            again.step()
+        assert again.latest().signed == running.client.manifest_at(1)
+        assert again.abandon().startswith("Manifests 1 to 1 are abandoned")
+        count_one(running, again, passes)
+        again.close()
+
+
+def test_a_kill_while_a_manifest_is_made_anew_voids_no_batch(tmp_path):
+    """The new key is there, the new manifest is not, and then the old one's deadline fits."""
+    clock, points = ManualClock(NOW + 3_456_000), []
+
+    def stop(point):
+        points.append(point)
+        if points.count("manifest.before") == 2:
+            raise KeyboardInterrupt
+
+    with running_study(tmp_path, episodes=200, clock=clock) as running:
+        killed = running.analyser(at=stop)
+        with pytest.raises(KeyboardInterrupt):
+            killed.step()
+        killed.close()
+        clock.move(-3_456_000)
+        again = running.analyser()
+        count_one(running, again, iter(running.passes))
+        assert again.study.ledger[-1]["note"]["unreadable"] == "0"
+        again.close()
+
+
+@pytest.mark.parametrize("state", ["open", "full", "sealed", "handed", "done"])
+def test_only_an_expired_batch_is_over_although_nobody_has_counted_it(tmp_path, state):
+    of, folder, key = start_study(tmp_path)
+    study, shuffler = discreet.resume(folder / "study.db"), Nobody()
+    analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
+    analyser._next(None)
+    study.reissue(returning="nobody")
+    shuffler.state = lambda _: state
+    with pytest.raises(InvalidInputError, match="did not expire"):
+        analyser.step()
+    assert (folder / "keys" / "000000.key").exists()
+
+
+def test_tickets_of_a_batch_that_the_shuffler_has_lost_are_void(tmp_path):
+    of, folder, key = start_study(tmp_path)
+    study, shuffler = discreet.resume(folder / "study.db"), Nobody()
+
+    def lost(*_):
+        raise Refusal("batchAbandoned")
+
+    def state(number):
+        if number:
+            raise Refusal("unknownBatch")
+        return "abandoned"
+
+    shuffler.messages, shuffler.state = lost, state
+    analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
+    assert analyser.step() == "expired"
+    entry = study.ledger[-1]
+    assert (entry["returning"], entry["note"]["tickets"]) == ("nobody", "used")
 
 
 def test_a_batch_below_the_least_size_is_raised_and_the_study_goes_on(tmp_path):

@@ -1,7 +1,9 @@
 """The operator's page: every role and promise in its colour, for this machine alone."""
 
 import contextlib
+import shutil
 import threading
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -123,6 +125,49 @@ def test_a_loop_that_does_not_go_round_is_red_and_not_alive(seen):
     clock.move(-3600)
 
 
+def test_a_clock_that_is_set_back_freezes_nothing(seen, monkeypatch):
+    _, _, monitor, clock = seen
+    usage = SimpleNamespace(total=10**9, used=10**9, free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    clock.set(-3_456_000)
+    clock.move(10)
+    assert words(monitor)["last step"].endswith("10 s ago")
+    monitor.look("waiting")
+    assert colours(monitor)["disk"] == "red" and words(monitor)["last step"].endswith("0 s ago")
+    clock.move(3600)
+    assert not monitor.alive() and b"step_age_seconds 3600.0" in monitor.metrics()
+    clock.move(-3600)
+    clock.set(3_456_000)
+    monkeypatch.undo()
+    monitor.look("counted")
+    assert colours(monitor)["disk"] == "green"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"batches": "x"}'])
+def test_a_backup_that_nobody_can_read_about_is_red(seen, text):
+    running, analyser, monitor, clock = seen
+    (running.folder / "backup.json").write_text(text)
+    monitor.look("counted")
+    assert colours(monitor)["backup"] == "red"
+    back_up(config_of(running, backup="true"), analyser.study.batches, clock)
+    assert colours(monitor)["backup"] == "green"
+
+
+@pytest.mark.parametrize("error", [KeyError("tickets_void"), OverflowError("inf"), OSError("gone")])
+def test_nothing_that_is_seen_ends_the_analyser(seen, monkeypatch, caplog, error):
+    _, _, monitor, _ = seen
+
+    def fails(*_):
+        raise error
+
+    for name in ("_counted_once", "checks"):
+        monkeypatch.setattr(monitor, name, fails)
+        monitor.look("counted")
+        monkeypatch.undo()
+    assert caplog.text.count("the page is out of date") == 2
+    monitor.look("counted")
+
+
 def test_before_the_first_manifest_the_ledger_is_yellow_and_then_green(tmp_path):
     """Looked at again, whatever it was, without waiting for a batch."""
     with running_study(tmp_path) as running:
@@ -154,13 +199,15 @@ def test_the_share_of_rubbish_is_that_of_its_own_batch(seen, monkeypatch):
     """Yellow at most: more than the charter allows ends the analyser, or a person said yes."""
     _, analyser, monitor, _ = seen
     entries = [dict(entry) for entry in analyser.study.ledger]
-    entries[-1]["note"] = {"unreadable": "5", "envelopes": "30"}
+    entries[-1]["note"] = {"unreadable": "5", "envelopes": "300", "unreadable_share": "0.1667"}
     assert entries[-1]["kind"] == "batch"
     monkeypatch.setattr(type(analyser.study), "ledger", property(lambda _: entries))
     monkeypatch.setattr(monitors.verification, "check_ledger", lambda *_: 1)
     monitor.look("counted")
     assert colours(monitor)["envelopes that cannot be read"] == "yellow"
-    assert words(monitor)["envelopes that cannot be read"] == "16.7% of the last batch"
+    said = words(monitor)["envelopes that cannot be read"]
+    assert said == "16.7% of the worst group of the last batch"
+    assert b"discreet_analyser_unreadable_share 0.1667" in monitor.metrics()
     monkeypatch.undo()
     monitor.look("counted")
 

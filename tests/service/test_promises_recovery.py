@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ import stat
 import subprocess
 import threading
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import httpx
@@ -21,6 +23,7 @@ from typer.testing import CliRunner
 
 import discreet
 from discreet.cli.app import make_app
+from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.service import analyser as analysers
 from discreet.service import setup, verification
@@ -30,7 +33,7 @@ from discreet.service.demo.users import episode_of
 from discreet.service.opening import make_signing_key
 from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
-from discreet.service.protocol import ticket
+from discreet.service.protocol import report, ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import server
 from discreet.service.shuffler.shuffler import Shuffler
@@ -50,6 +53,7 @@ from helpers.services import (
     fake_report,
     make_test_shuffler,
     new_store,
+    real_report,
     rng,
     serving,
     serving_app,
@@ -464,14 +468,54 @@ def test_p27_a_batch_of_rubbish_needs_a_persons_word(tmp_path, caplog):
         with pytest.raises(analysers.RubbishError, match="--config FILE --accept 0"):
             analyser.step()
         assert analyser.study.batches == 0 and running.client.state(0) == "handed"
-        assert "envelopes cannot be read" in caplog.text
+        assert "cannot be read" in caplog.text
         analyser.close()
         told = running.analyser(accepted=0)
         assert told.step() == "counted"
         total = one.manifest.users * sum(one.sizes)
         note = told.study.ledger[-1]["note"]
         assert note["unreadable"] == note["envelopes"] == str(total) and note["accepted"]
+        told.step()
+        two = told.latest()
+        for pass_ in running.passes[one.manifest.users :][: two.manifest.users]:
+            running.client.send(fake_report(two, pass_))
+        with pytest.raises(
+            analysers.RubbishError, match="--accept 1"
+        ):  # the word was for manifest 0
+            running.until(told, "counted")
         told.close()
+
+
+def test_p27_rubbish_is_measured_in_each_group(tmp_path):
+    """Each has noise of its own: one group without any is not made up for by the others."""
+    with running_study(tmp_path, episodes=400, min_users=40) as running:
+        analyser = running.analyser()
+        analyser.step()
+        one = analyser.latest()
+        users, place = one.manifest.users, one.sizes.index(min(one.sizes))
+        rubbish = -(-users // 10)  # of this group alone: less than 5% of all envelopes
+        assert rubbish * min(one.sizes) < analysers.RUBBISH * users * sum(one.sizes)
+        first = report.HEADER + ENVELOPE * sum(one.sizes[:place])
+        last = first + ENVELOPE * one.sizes[place]
+        for i, pass_ in enumerate(running.passes[:users]):
+            data = real_report(one, pass_)
+            if i < rubbish:
+                data = data[:first] + os.urandom(last - first) + data[last:]
+            running.client.send(data)
+        with pytest.raises(analysers.RubbishError, match=f"group {place} of manifest 0 cannot be"):
+            running.until(analyser, "counted")
+        analyser.close()
+        told = running.analyser(accepted=0)
+        assert told.step() == "counted"
+        share = float(told.study.ledger[-1]["note"]["unreadable_share"])
+        assert share == pytest.approx(rubbish / users, abs=1e-4)
+        told.close()
+
+
+@pytest.mark.parametrize("honest, most", [(1, (1, 20)), ("99/100", (1, 20)), ("9/10", (1, 10))])
+def test_p27_as_much_is_allowed_as_the_charter_does_not_count_on(honest, most):
+    of = dataclasses.replace(OF, honest=Fraction(honest))
+    assert analysers.most_unreadable(of) == Fraction(*most)
 
 
 def test_p27_a_little_rubbish_is_counted_and_said(tmp_path):
@@ -535,6 +579,11 @@ def test_p29_a_new_signing_key_is_handed_over_in_a_manifest(tmp_path):
 
         counted(running.analyser())
         rotated = running._replace(key=new)
+        ahead = rotated.analyser(old_key=running.key, clock=ManualClock(NOW + 3_456_000))
+        with pytest.raises(InvalidInputError, match="clock"):  # written, and nobody has it
+            ahead.step()
+        assert ahead.latest().manifest.number == 1 and not ahead.handed_over
+        ahead.close()
         counted(rotated.analyser(old_key=running.key))
         with pytest.raises(InvalidInputError, match=r"stands in manifest 1.*put 'signing.key.old'"):
             running.analyser()
@@ -545,6 +594,7 @@ def test_p29_a_new_signing_key_is_handed_over_in_a_manifest(tmp_path):
         assert code(running.client.announce, 2, forged.signed(running.key)) == "badSignature"
         analyser = rotated.analyser()
         running.to_the_end(analyser, passes)
+        assert analyser.handed_over
         assert counted_cells(analyser.study) == 40 and verified(running, analyser) > 2
         analyser.close()
 

@@ -14,7 +14,6 @@ The next manifest is made from the study after 5, so it is published if and only
 """
 
 import contextlib
-import itertools
 import json
 import logging
 import math
@@ -36,6 +35,7 @@ from discreet.device import load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
+from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import (
     AnalyserConfig,
@@ -135,7 +135,7 @@ class Analyser:
         """
         self._rebuild()
         current = self.latest()
-        if current is not None and current.manifest.batch < self.study.batches:
+        if current is not None and self._is_counted(current.manifest):
             self._acknowledge(current.manifest.number)
         if self.study.finished:
             return "finished"
@@ -146,7 +146,7 @@ class Analyser:
         number, users = current.manifest.number, current.manifest.users
         with Fetched(self._folder, [users * size for size in current.sizes]) as fetched:
             try:
-                self._check_key(number)
+                self._check_key(current.manifest)
                 self._fetch(number, fetched)
             except Refusal as refusal:
                 return self._not_yet(current, refusal)
@@ -204,18 +204,24 @@ class Analyser:
             What was done, in words.
         """
         self._rebuild()
-        head, last = self.study.head, self.latest()
-        pending = [one.number for one in self._manifests() if one.ledger.hex() == head]
-        if last is not None and pending and not self._unseen(last.manifest.number):
-            first, number = pending[0], last.manifest.number
-            free = self._client.state(number) not in ("handed", "done", "abandoned")
-            self._give_up(first, number, free=free)
-        elif pending or self._abandoned() is None:
+        written, head = self._manifests(), self.study.head
+        seen = written[:-1] if written and self._unseen(written[-1].number) else written
+        pending = [one.number for one in seen if one.ledger.hex() == head]
+        if pending:
+            for one in written[len(seen) :]:  # made by a study that is forgotten; nobody has it
+                self._path(one.number).unlink()
+                self._keys.destroy(one.number)
+            last = seen[-1].number
+            free = self._client.state(last) not in ("handed", "done", "abandoned")
+            self._give_up(pending[0], last, free=free)
+        elif self._abandoned() is None or any(one.ledger.hex() == head for one in written):
             raise InvalidInputError(
                 "There is nothing to abandon: the shuffler has no batch of what this study asks "
                 "now. `discreet service analyser` goes on from here."
             )
-        self._announced(self._next(self.latest()))
+        current = self.latest()
+        self._check_over(current)
+        self._announced(self._next(current))
         said = self._abandoned() or {}
         return f"Manifests {said['abandoned']} are abandoned; tickets: {said['tickets']}."
 
@@ -259,25 +265,45 @@ class Analyser:
         return self._folder / f"{number:06d}.manifest"
 
     def _rebuild(self) -> None:
-        """Manifests that are missing here, from the shuffler, which keeps all of them."""
+        """Manifests as the shuffler keeps them: devices have seen those, whatever lies here."""
         if self._rebuilt:
             return
-        before: Manifest | None = None
-        for number in itertools.count():
+        theirs = verification.fetch_manifests(self._client)
+        chain: list[Manifest] = []
+        for signed in theirs:
+            before = chain[-1] if chain else None
+            manifest = manifests.read(signed, self.charter, before).manifest
+            manifests.check_follows(manifest, before)
+            chain.append(manifest)
+        own = self._manifests()
+        if len(own) > len(chain) + 1:
+            raise InvalidInputError(
+                f"The shuffler keeps {len(chain)} manifests of {len(own)}: its store was lost, or "
+                f"put back from a copy, and has forgotten who was counted. Nothing was changed. "
+                f"Its operator runs `discreet service recover` (docs/service/operate.md)."
+            )
+        self._check_alone([*chain, *own[len(chain) :]])
+        for number, signed in enumerate(theirs):
             path = self._path(number)
-            try:
-                signed = path.read_bytes() if path.exists() else self._client.manifest_at(number)
-            except Refusal as refusal:
-                if refusal.code != "unknownBatch":
-                    raise
-                break
-            announced = manifests.read(signed, self.charter, before)
-            manifests.check_follows(announced.manifest, before)
-            if not path.exists():
-                log.warning("manifest %d was missing here and came from the shuffler", number)
+            if not path.exists() or path.read_bytes() != signed:
+                log.warning("manifest %d was another here: the shuffler's is taken", number)
                 write_atomically(path, signed)
-            before = announced.manifest
         self._rebuilt = True
+
+    def _check_alone(self, chain: list[Manifest]) -> None:
+        """Refuse to go on if another copy of the study did: it gave up what this one counted."""
+        lost = verification.abandoned(chain)
+        kept = {one.hash.hex() for one in chain if one.number not in lost}
+        if not self._named() <= kept:
+            raise _another_copy()
+
+    def _named(self) -> set[object]:
+        """Hashes of the manifests whose batches are counted, as the ledger says."""
+        notes = [entry.get("note") for entry in self.study.ledger if entry["kind"] == "batch"]
+        return {note["manifest"] for note in notes if isinstance(note, dict)}
+
+    def _is_counted(self, manifest: Manifest) -> bool:
+        return manifest.batch < self.study.batches and manifest.hash.hex() in self._named()
 
     def _check_over(self, current: Announced | None) -> None:
         """Before a key is destroyed and another manifest signed: its batch is over.
@@ -285,14 +311,21 @@ class Analyser:
         It is counted, or expired, or the ledger gives it up. A study that was put back from a copy
         has forgotten batches: to go on from there takes a person's word (`abandon`).
         """
-        if current is None or current.manifest.batch < self.study.batches or self._abandoned():
+        if current is None or self._is_counted(current.manifest):
             return
-        manifest = current.manifest
+        manifest, given_up = current.manifest, self._abandoned()
+        if given_up is not None and int(str(given_up["abandoned"]).split()[-1]) == manifest.number:
+            return
+        heads = [self.study.head, *(str(entry["previous"]) for entry in self.study.ledger)]
+        known = manifest.ledger.hex() in heads
         if (
-            manifest.batch == self.study.batches
+            known
+            and manifest.batch == self.study.batches
             and self._client.state(manifest.number) == "expired"
         ):
             return
+        if not known and all(one.ledger.hex() != self.study.head for one in self._manifests()):
+            raise _another_copy()
         raise InvalidInputError(
             f"The study has counted {self.study.batches} batches and asks for another one than "
             f"manifest {manifest.number}, which is of batch {manifest.batch} and did not expire: "
@@ -301,8 +334,14 @@ class Analyser:
             f"what this copy has forgotten."
         )
 
-    def _check_key(self, number: int) -> None:
-        if self._keys.has(number) or self._client.state(number) in ("expired", "abandoned"):
+    def _has_key(self, manifest: Manifest) -> bool:
+        """Its own: whoever was killed while a manifest was made anew has left a newer one."""
+        number = manifest.number
+        return self._keys.has(number) and self._keys.public(number) == manifest.key
+
+    def _check_key(self, manifest: Manifest) -> None:
+        number = manifest.number
+        if self._has_key(manifest) or self._client.state(number) in ("expired", "abandoned"):
             return
         raise InvalidInputError(
             f"The key of manifest {number} is not in the folder 'keys': nobody can open what its "
@@ -370,7 +409,7 @@ class Analyser:
         """
         number = current.manifest.number
         before = None if number == 0 else manifests.parse(self._path(number - 1).read_bytes())
-        if not self._keys.has(number) and self._unseen(number):
+        if not self._has_key(current.manifest) and self._unseen(number):
             current = self._written(before)
         try:
             self._client.announce(number, current.signed)
@@ -382,6 +421,8 @@ class Analyser:
                     f"was changed. Its operator runs `discreet service recover` "
                     f"(docs/service/operate.md)."
                 ) from None
+            if refusal.code == "forbiddenMutation":
+                raise _another_copy() from None
             if refusal.code != "badDeadline":
                 raise
             current = self._written(before)
@@ -421,6 +462,8 @@ class Analyser:
         if refusal.code == "notFull":
             return "waiting"
         if refusal.code == "batchAbandoned":  # the shuffler has lost it: see its `recover`
+            if not self._unseen(number + 1):
+                raise _another_copy()
             self._give_up(number, number, free=False)
             return "expired"
         if refusal.code != "batchExpired":
@@ -441,11 +484,10 @@ class Analyser:
         tallies = [np.zeros(one.cells + 2, np.int64) for one in groups]
         for place, found in self._opener(tasks):
             tallies[place] += found
-        unreadable, envelopes = (
-            sum(int(t[-1]) for t in tallies),
-            manifest.users * sum(current.sizes),
-        )
-        accepted = self._check_readable(manifest.number, unreadable, envelopes)
+        unreadable = [int(tally[-1]) for tally in tallies]
+        envelopes = [manifest.users * size for size in current.sizes]
+        shares = [Fraction(*one) for one in zip(unreadable, envelopes, strict=True)]
+        accepted = self._check_readable(manifest.number, shares)
         for tally in tallies:
             tally[-2] += tally[-1]  # rubbish counts nowhere, like a dummy
         reports = [
@@ -461,33 +503,38 @@ class Analyser:
             note={
                 "manifest": current.hash.hex(),
                 "charter": self.charter.id.hex(),
-                "unreadable": str(unreadable),
-                "envelopes": str(envelopes),
+                "unreadable": str(sum(unreadable)),
+                "envelopes": str(sum(envelopes)),
+                "unreadable_share": f"{float(max(shares)):.4f}",
             }
             | ({"accepted": "by a person"} if accepted else {}),
         )
         self._at("tell.after")
 
-    def _check_readable(self, number: int, unreadable: int, envelopes: int) -> bool:
+    def _check_readable(self, number: int, shares: list[Fraction]) -> bool:
         """More rubbish than the charter covers takes a person's word; whether it was needed.
 
-        Who sends rubbish adds no noise. Up to a share of 1 - honest of a batch the guarantee counts
-        on nobody's; `RUBBISH` is for charters that count on everybody, or one participant could
-        stop their study.
+        Who sends rubbish adds no noise. Each group has noise of its own, which has to be enough by
+        itself: the group with the most rubbish decides.
+
+        Args:
+            number: of the manifest.
+            shares: of every group, what cannot be read.
         """
-        if unreadable:
-            words = "manifest %d: %d of %d envelopes cannot be read"
-            log.warning(words, number, unreadable, envelopes)
-        if unreadable <= max(1 - self.charter.honest, RUBBISH) * envelopes:
+        worst = max(shares)
+        if worst:
+            words = "manifest %d: up to %.1f%% of the envelopes of a group cannot be read"
+            log.warning(words, number, float(100 * worst))
+        if worst <= most_unreadable(self.charter):
             return False
         if number == self._accepted:
             return True
         raise RubbishError(
-            f"{unreadable:,} of the {envelopes:,} envelopes of manifest {number} cannot be read: "
-            f"more people than the charter allows for sent no noise, or the shuffler gave other "
-            f"bytes. Nothing was counted. A person decides: count the batch with `discreet service "
-            f"analyser --config FILE --accept {number}`, or give it up with `discreet service "
-            f"abandon --config FILE`: its tickets count as used then."
+            f"{float(worst):.1%} of the envelopes of group {shares.index(worst)} of manifest "
+            f"{number} cannot be read: more people than the charter allows for sent no noise, or "
+            f"the shuffler gave other bytes. Nothing was counted. A person decides: count the "
+            f"batch with `discreet service analyser --config FILE --accept {number}`, or give it "
+            f"up with `discreet service abandon --config FILE`: its tickets count as used."
         )
 
     def _acknowledge(self, number: int) -> None:
@@ -513,6 +560,23 @@ class Analyser:
                 f"changed. Its operator runs `discreet service recover` (docs/service/operate.md)."
             ) from None
         self._acknowledged = number
+
+
+def most_unreadable(charter: Charter) -> Fraction:
+    """The share of a group's envelopes that may be rubbish without a person's word.
+
+    Up to a share of 1 - honest of its users the guarantee counts on nobody's noise; `RUBBISH` is
+    for charters that count on everybody, or one participant could stop their study.
+    """
+    return max(1 - charter.honest, RUBBISH)
+
+
+def _another_copy() -> InvalidInputError:
+    return InvalidInputError(
+        "Another copy of this study has gone on: the shuffler has manifests that this one did not "
+        "sign, or that give up what it counted. Nothing was changed. Go on with that copy, and "
+        "take this one out of service: people who are in its last batches were counted here alone."
+    )
 
 
 def policy_of(study: Study) -> list[list[int]]:
@@ -626,9 +690,16 @@ def back_up(config: AnalyserConfig, batches: int, clock: Clock | None = None) ->
 
 def last_backup(config: AnalyserConfig) -> tuple[int, float]:
     """How many batches the last one that went well holds, and when it was made; zeros: none."""
+
+    def parsed(data: bytes) -> tuple[int, float]:
+        done = json.loads(data)
+        try:
+            return int(done["batches"]), float(done["at"])
+        except (KeyError, TypeError):
+            raise ValueError("expected 'batches' and 'at'") from None
+
     path = config.path(_BACKED_UP)
-    done = read_parsed(path, json.loads, "the last backup") if path.exists() else {}
-    return done.get("batches", 0), done.get("at", 0.0)
+    return read_parsed(path, parsed, "the last backup") if path.exists() else (0, 0.0)
 
 
 def analyse(

@@ -66,8 +66,11 @@ class Client:
 
     def studies(self) -> list[dict[str, str]]:
         """All studies of the server: name, purpose and path."""
-        listed: Any = canonical.from_bytes(self._ask("GET", "/v1/studies"), "list of studies")
-        return list(listed["studies"])
+        answer: Any = canonical.from_bytes(self._ask("GET", "/v1/studies"), "list of studies")
+        listed = answer.get("studies")
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise UnreachableError(f"{self._url}/v1/studies is no list of studies.")
+        return listed
 
     def manifest(self) -> bytes:
         return self._ask("GET", "/v1/manifest")
@@ -104,7 +107,7 @@ class Client:
             samples = [s for one in text_string_to_metric_families(text) for s in one.samples]
             totals = (s for s in samples if not s.labels)
             return {s.name.removeprefix("discreet_"): int(s.value) for s in totals}
-        except ValueError:
+        except (ValueError, OverflowError):
             raise UnreachableError(f"{self._url}/metrics are no metrics.") from None
 
     def close(self) -> None:

@@ -27,12 +27,18 @@ class Clock(Protocol):
     def now(self) -> float:
         """The time."""
 
+    def elapsed(self) -> float:
+        """Seconds since some moment, for spans: nobody sets it."""
+
 
 class SystemClock:
     """The machine's."""
 
     def now(self) -> float:
         return time.time()
+
+    def elapsed(self) -> float:
+        return time.monotonic()
 
 
 def instant(seconds: float) -> str:

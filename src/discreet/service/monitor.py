@@ -50,6 +50,7 @@ METRICS = {
     "opens": "Batches opened since the start.",
     "open_seconds": "In which they were opened.",
     "envelopes_unreadable": "In the last counted batch.",
+    "unreadable_share": "Of the envelopes of its worst group.",
     "batch_wanted": "Reports that fill the open batch.",
     "batch_received": "Reports in it.",
     "batch_seconds_left": "To its deadline.",
@@ -71,7 +72,7 @@ class Sight:
 
     Attributes:
         state: what the step gave.
-        at: when.
+        at: when, in seconds that the clock has counted.
         totals: public numbers by name: metrics.
         checks: by role or subject, all but those that depend on the moment.
         facts: what else the page says, in words.
@@ -106,17 +107,21 @@ class Monitor:
         self._fits = Check("ledger", "yellow", "was not compared with the manifests yet")
         self._opened = self._opening = 0.0
         self._red: set[str] = set()
-        self.sight = Sight(state="starting", at=self._clock.now())
+        self.sight = Sight(state="starting", at=self._clock.elapsed())
 
     def look(self, state: str) -> None:
         """After a step: never a reason for the analyser to end. Of equal ones some are left out."""
-        age = self._clock.now() - self.sight.at
+        age = self._clock.elapsed() - self.sight.at
         if state == self.sight.state and state != "counted" and age < _PAUSE:
             return
         try:
             self.sight = self._seen(state)
-        except (DiscreetError, OSError) as error:
-            log.warning("the page is out of date: %s", error, extra={"code": "monitor"})
+            self._say_changes()
+        except Exception as error:  # whatever the shuffler, a file or the disk gave
+            said = error if isinstance(error, DiscreetError | OSError) else type(error).__name__
+            log.warning("the page is out of date: %s", said, extra={"code": "monitor"})
+
+    def _say_changes(self) -> None:
         for one in (one for some in self.checks().values() for one in some):
             if (one.colour == "red") == (one.name in self._red):
                 continue  # a line for each change
@@ -126,7 +131,7 @@ class Monitor:
             log.log(level, words, one.words, extra={"code": one.colour})
 
     def _seen(self, state: str) -> Sight:
-        analyser, now = self._analyser, self._clock.now()
+        analyser, now = self._analyser, self._clock.elapsed()
         study, charter, current = analyser.study, analyser.charter, analyser.latest()
         if state == "counted":
             self._opened += 1
@@ -140,15 +145,18 @@ class Monitor:
             "open_seconds": self._opening,
         }
         shuffler, public = self._asked()
-        unreadable, envelopes = _unreadable(study.ledger)
-        totals["envelopes_unreadable"] = unreadable
-        share = unreadable / envelopes if envelopes else 0.0
+        unreadable, share = _unreadable(study.ledger)
+        totals["envelopes_unreadable"], totals["unreadable_share"] = unreadable, share
         colour: Colour = "green" if share <= 0.01 else "yellow"  # more than allowed: it has ended
         checks = {
             "analyser": [self._fits, self._keys_gone(), health.check_disk(self._config.folder)],
             "shuffler": [shuffler, health.check_clock(self._skew(), _SKEW)],
             "participants": [
-                Check("envelopes that cannot be read", colour, f"{share:.1%} of the last batch"),
+                Check(
+                    "envelopes that cannot be read",
+                    colour,
+                    f"{share:.1%} of the worst group of the last batch",
+                ),
                 self._counted_once(public),
             ],
         }
@@ -223,7 +231,7 @@ class Monitor:
     def checks(self) -> dict[str, list[Check]]:
         """All checks, those of this moment too."""
         sight, now = self.sight, self._clock.now()
-        silent = now - sight.at
+        silent = self._clock.elapsed() - sight.at
         long: Colour = "green" if silent < _LONG else "yellow" if silent < _STUCK else "red"
         alive = Check("last step", long, f"{sight.state}, {_span(silent)} ago")
         found = {role: list(some) for role, some in sight.checks.items()}
@@ -237,21 +245,24 @@ class Monitor:
 
     def _backup(self, now: float) -> Check:
         """Its age; one that is waited for is red when it takes long."""
-        counted, (kept, at) = self._analyser.study.batches, last_backup(self._config)
         if not self._config.backup:
             return Check("backup", "yellow", "none: set backup = ... in the analyser's file")
+        try:
+            counted, (kept, at) = self._analyser.study.batches, last_backup(self._config)
+        except DiscreetError as error:
+            return Check("backup", "red", str(error))
         words = f"{_span(now - at)} ago, with {kept} of {counted} batches" if at else "none yet"
-        hangs = now - self.sight.at >= _LONG
+        hangs = self._clock.elapsed() - self.sight.at >= _LONG
         colour: Colour = "green" if kept == counted else "red" if hangs else "yellow"
         return Check("backup", colour, words)
 
     def alive(self) -> bool:
         """Whether the analyser's loop goes round."""
-        return self._clock.now() - self.sight.at < _STUCK
+        return self._clock.elapsed() - self.sight.at < _STUCK
 
     def metrics(self) -> bytes:
         sight, now = self.sight, self._clock.now()
-        totals = sight.totals | {"step_age_seconds": now - sight.at}
+        totals = sight.totals | {"step_age_seconds": self._clock.elapsed() - sight.at}
         if sight.deadline is not None:
             totals["batch_seconds_left"] = sight.deadline - now
         registry = CollectorRegistry()
@@ -273,13 +284,13 @@ class Monitor:
         )
 
 
-def _unreadable(ledger: list[dict[str, Plain]]) -> tuple[int, int]:
-    """Envelopes of the last counted batch that could not be read, and how many there were."""
+def _unreadable(ledger: list[dict[str, Plain]]) -> tuple[int, float]:
+    """Envelopes of the last counted batch that could not be read; the share of its worst group."""
     for entry in reversed(ledger):
         note = entry.get("note")
         if entry["kind"] == "batch" and isinstance(note, dict):
-            return int(str(note["unreadable"])), int(str(note["envelopes"]))
-    return 0, 0
+            return int(str(note["unreadable"])), float(str(note["unreadable_share"]))
+    return 0, 0.0
 
 
 def _span(seconds: float) -> str:

@@ -96,6 +96,12 @@ class BatchKeys:
     def read(self, number: int) -> bytes:
         return _read(self._path(number))
 
+    def public(self, number: int) -> bytes:
+        """The public half, as a manifest states it."""
+        return (
+            X25519PrivateKey.from_private_bytes(self.read(number)).public_key().public_bytes_raw()
+        )
+
     def destroy(self, number: int) -> None:
         destroy(self._path(number))
 

@@ -63,6 +63,16 @@ def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:
     return found
 
 
+def abandoned(chain: Sequence[Manifest]) -> set[int]:
+    """Numbers of the manifests that a later one gives up."""
+    return {
+        number
+        for one in chain
+        if one.abandons is not None
+        for number in range(one.abandons, one.number)
+    }
+
+
 def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
     """Ledger and manifests tell one story; how many batches are counted.
 
@@ -74,12 +84,7 @@ def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
     study.verify()
     entries = study.ledger
     heads = [str(entry["previous"]) for entry in entries[1:]] + [study.head]
-    lost = {
-        number
-        for one in chain
-        if one.manifest.abandons is not None
-        for number in range(one.manifest.abandons, one.manifest.number)
-    }
+    lost = abandoned([one.manifest for one in chain])
     last, counted = -1, dict[int, Announced]()
     for announced in chain:
         manifest = announced.manifest
