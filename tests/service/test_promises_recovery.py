@@ -68,7 +68,7 @@ RUNBOOK = Path(__file__).parents[2] / "docs" / "service" / "operate.md"
 def verified(running, analyser):
     """The ledger against the analyser's manifests and the shuffler's."""
     own = verification.read_manifests(running.folder / "manifests")
-    verification.check_witness(own, verification.fetch_manifests(running.client))
+    verification.check_witness(own, running.client.manifests())
     return verification.check_ledger(analyser.study, verification.check_chain(running.of, own))
 
 

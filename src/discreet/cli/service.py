@@ -514,7 +514,7 @@ def verify(
         signed = [] if manifests is None else verification.read_manifests(manifests)
         if url:
             with Client(url, ca_file=ca_file) as client:
-                theirs = verification.fetch_manifests(client)
+                theirs = client.manifests()
             if manifests is not None:
                 verification.check_witness(signed, theirs)
             signed = signed or theirs

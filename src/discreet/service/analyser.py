@@ -35,7 +35,6 @@ from discreet.device import load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
-from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import (
     AnalyserConfig,
@@ -268,7 +267,7 @@ class Analyser:
         """Manifests as the shuffler keeps them: devices have seen those, whatever lies here."""
         if self._rebuilt:
             return
-        theirs = verification.fetch_manifests(self._client)
+        theirs = self._client.manifests()
         chain: list[Manifest] = []
         for signed in theirs:
             before = chain[-1] if chain else None
@@ -292,7 +291,7 @@ class Analyser:
 
     def _check_alone(self, chain: list[Manifest]) -> None:
         """Refuse to go on if another copy of the study did: it gave up what this one counted."""
-        lost = verification.abandoned(chain)
+        lost = manifests.abandoned(chain)
         kept = {one.hash.hex() for one in chain if one.number not in lost}
         if not self._named() <= kept:
             raise _another_copy()

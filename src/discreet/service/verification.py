@@ -5,7 +5,6 @@ from pathlib import Path
 
 from discreet._types import Plain
 from discreet.errors import InvalidInputError
-from discreet.service.client import Client
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced, Manifest
@@ -22,18 +21,6 @@ def read_manifests(folder: Path) -> list[bytes]:
             f"analyser, which is made when it announces its first batch."
         )
     return found
-
-
-def fetch_manifests(client: Client) -> list[bytes]:
-    """All manifests that a shuffler keeps: the second witness of an analyser's ledger."""
-    found: list[bytes] = []
-    while True:
-        try:
-            found.append(client.manifest_at(len(found)))
-        except Refusal as refusal:
-            if refusal.code != "unknownBatch":
-                raise
-            return found
 
 
 def check_witness(own: Sequence[bytes], theirs: Sequence[bytes]) -> None:
@@ -63,16 +50,6 @@ def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:
     return found
 
 
-def abandoned(chain: Sequence[Manifest]) -> set[int]:
-    """Numbers of the manifests that a later one gives up."""
-    return {
-        number
-        for one in chain
-        if one.abandons is not None
-        for number in range(one.abandons, one.number)
-    }
-
-
 def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
     """Ledger and manifests tell one story; how many batches are counted.
 
@@ -84,7 +61,7 @@ def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
     study.verify()
     entries = study.ledger
     heads = [str(entry["previous"]) for entry in entries[1:]] + [study.head]
-    lost = abandoned([one.manifest for one in chain])
+    lost = manifests.abandoned([one.manifest for one in chain])
     last, counted = -1, dict[int, Announced]()
     for announced in chain:
         manifest = announced.manifest

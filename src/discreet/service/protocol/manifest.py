@@ -11,6 +11,7 @@ A manifest states the layout of its groups. Whoever reads it computes the layout
 lambda, the number of users and the policy, and refuses a manifest that states another.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,6 +190,16 @@ def check_follows(manifest: Manifest, before: Manifest | None) -> None:
         allowed = (0, allowed[0])
     if not allowed[0] <= manifest.batch <= allowed[1]:
         raise Refusal("badManifest", "Its batch does not follow the batch before it.")
+
+
+def abandoned(chain: Sequence[Manifest]) -> set[int]:
+    """Numbers of the manifests that a later one gives up."""
+    return {
+        number
+        for one in chain
+        if one.abandons is not None
+        for number in range(one.abandons, one.number)
+    }
 
 
 def _signature(signed: bytes) -> tuple[bytes, bytes]:
