@@ -21,6 +21,7 @@ from discreet.lab.plots import (
     plot_policy,
     plot_range,
     plot_regret,
+    plot_return,
 )
 from discreet.lab.spec import LearnerRow
 from discreet.lab.style import TITLES
@@ -325,3 +326,20 @@ def test_panels_share_axes_colours_and_one_legend():
     drawn = figure(folder, "cost")  # points with names of their own need no panels
     assert len(drawn.axes) == 1
     plt.close(drawn)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_returns_are_shaded_by_two_standard_errors(runs):
+    """Of the mean over runs, as in the table; a single run has its own."""
+    one = series()
+    returns = np.array([[0.0, 0.1, 0.2, 0.4], [0.0, 0.1, 0.2, 0.8]])[:runs]
+    errors = np.full((2, 4), 0.05)
+    played = replace(one, returns=returns, errors=errors[:runs], uniform=np.full(4, 0.1))
+    axes = plt.figure().subplots()
+    plot_return(axes, [played])
+    (shade,) = axes.collections
+    high = shade.get_paths()[0].vertices[:, 1].max()
+    mean, error = (0.4, 0.05) if runs == 1 else (0.6, 0.2)  # the last point is the widest
+    assert high == pytest.approx(mean + 2 * error)
+    assert axes.get_ylabel() == "return of an episode"
+    plt.close("all")

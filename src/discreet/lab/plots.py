@@ -102,13 +102,17 @@ def plot_regret(
 def plot_return(
     axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
 ) -> "Axes":
-    """Without a model: the mean return so far, within two standard errors."""
+    """Without a model: the mean return so far, within two standard errors.
+
+    Those of the mean over runs; of a single run, its own.
+    """
     for one, name, (colour, style) in lines or _lines(series):
         if one.returns is None or one.errors is None:
             continue
         late = one.episodes >= one.episodes[-1] ** (1 / 3)  # before, chance decides
-        x, mean = one.episodes[late], one.returns.mean(axis=0)[late]
-        reach = 2 * np.sqrt((one.errors**2).sum(axis=0))[late] / len(one.errors)
+        x, mean, runs = one.episodes[late], one.returns.mean(axis=0)[late], len(one.returns)
+        error = one.returns.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else one.errors[0]
+        reach = 2 * error[late]
         axes.plot(x, mean, color=colour, ls=style, lw=1.8, label=name)
         axes.fill_between(x, mean - reach, mean + reach, color=colour, alpha=0.15, lw=0)
     axes.axhline(series[0].uniform[-1], color="0.6", lw=1, ls=":", label=UNIFORM)
