@@ -3,6 +3,7 @@
     python -m research.trials table --users 1e3 5e3 --runs 10      # R and V of seven problems
     python -m research.trials arms --runs 2000                     # two arms, .5 and .4
     python -m research.trials star --runs 100                      # a trial of class sizes
+    python -m research.trials plan --runs 400                      # what `discreet plan` says
 
 Regret is exact. Every command takes ``--out FILE.csv`` and appends one row per run or group of
 runs; with ``--mean`` one for all runs of a cell. Seeds are those of the command's own `SEED`, which
@@ -11,6 +12,7 @@ nothing was chosen on.
 
 import argparse
 import csv
+import dataclasses
 import math
 import time
 from pathlib import Path
@@ -26,6 +28,7 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study.estimate import StudyEstimate
+from discreet.study.plan import Assumed, Simulation, effects_of, run_study
 
 SEED = 20261119
 MEASURED = ("batches", "R", "V", "first", "recommended", "wrong", "kept")
@@ -285,7 +288,118 @@ def run_star(options):
     yield from run_table(options)
 
 
-COMMANDS = {"arms": run_arms, "star": run_star, "table": run_table}
+def _moves(up, down):
+    """A ladder of states, climbed and fallen from with these chances per action, ``[S, A]``."""
+    states, actions = np.shape(up)
+    moves, rows = np.zeros((states, actions, states)), np.arange(states)
+    for a in range(actions):
+        rise, fall = np.array(up)[:, a] * (rows < states - 1), np.array(down)[:, a] * (rows > 0)
+        moves[rows, a, np.minimum(rows + 1, states - 1)] += rise
+        moves[rows, a, np.maximum(rows - 1, 0)] += fall
+        moves[rows, a, rows] += 1 - rise - fall
+    return moves
+
+
+def reminders():
+    """Six weeks of medicine, lapsed, wavering or steady; a reminder helps the first two."""
+    up, down = [[0.2, 0.32], [0.3, 0.4], [0, 0]], [[0, 0], [0.3, 0.22], [0.15, 0.13]]
+    rewards = [[0.2, 0.22], [0.5, 0.53], [0.8, 0.8]]
+    return TabularMDP(
+        transitions=_moves(up, down), rewards=rewards, horizon=6, initial=1, name="Reminders"
+    )
+
+
+def tutoring():
+    """Three terms on four levels: as ever, in small groups, or alone with a tutor."""
+    up = np.tile([0.25, 0.35, 0.42], (4, 1))
+    rewards = np.add([[0.3], [0.45], [0.6], [0.7]], [0, 0.03, 0.02])
+    return TabularMDP(
+        transitions=_moves(up, np.full((4, 3), 0.1)), rewards=rewards, horizon=3, name="Tutoring"
+    )
+
+
+def letters():
+    """One letter to six kinds of people: three texts, of which another is best for each kind."""
+    rng = np.random.default_rng(SEED)
+    rewards = np.repeat(rng.uniform(0.25, 0.6, (6, 1)), 3, axis=1)
+    rewards += rng.permuted(np.tile([0, 0.03, 0.08], (6, 1)), axis=1)
+    moves = np.repeat(np.eye(6)[:, None], 3, axis=1)
+    return TabularMDP(
+        transitions=moves, rewards=rewards, horizon=1, initial=np.full(6, 1 / 6), name="Letters"
+    )
+
+
+PLANNED = {
+    "Reminders": (reminders, "trial policy", "central", 1),
+    "Tutoring": (tutoring, "trial policy", "shuffle", 1),
+    "Letters": (letters, "trial policy", "central", 2),
+    "Recommender": (lambda: discreet.make("Recommender"), "trial policy", "none", 1),
+    "RandomMDP": (
+        lambda: discreet.make(
+            "RandomMDP", states=5, actions=3, horizon=4, concentration=1.0, seed=SEED
+        ),
+        "trial participants",
+        "central",
+        1,
+    ),
+}
+"""Problems that `discreet plan` was not made with: chosen when its code was done."""
+
+
+def _not_yet_best(mdp):
+    """Actions in another order, so that today's is not the best one at the first step."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(100):
+        order = rng.permutation(mdp.shape.actions)
+        moves, rewards = mdp.transitions[:, :, order], mdp.rewards[:, :, order]
+        made = TabularMDP(transitions=moves, rewards=rewards, initial=mdp.initial, name=mdp.name)
+        if mdp.initial @ effects_of(made).gains.max(axis=1) > 0.02:
+            return made
+    raise SystemExit(f"{mdp.name}: no action is better than another at the first step.")
+
+
+def run_plan(options):
+    """The power that a plan states, told the problem's effect, and that of simulated studies.
+
+    The size is the first of 500, 707, 1000, ... for which the plan says 0.8. Studies are right
+    where they recommend, at the first step, an action worth half of the best one's gain or more,
+    of the people who begin where an action is better than today's.
+    """
+    for name in options.problems or PLANNED:
+        made, learner, trust_name, epsilon = PLANNED[name]
+        mdp, (spec, settings) = _not_yet_best(made()), LEARNERS[learner]
+        trust, (gains, reward, spread) = TRUSTS[trust_name](epsilon), effects_of(mdp)
+        best = gains.max(axis=1)
+        weights = mdp.initial * (best > 0.005) / (mdp.initial @ (best > 0.005))
+        assumed = Assumed(float(weights @ best), reward, spread)
+        facts, users = public_facts(mdp, 1), 500
+        simulation = Simulation(spec, facts, settings, runs=100, seed=SEED)
+        while simulation.outcome(assumed, trust, users).right.mean() < 0.8 and users < 1e6:
+            users = round(users * math.sqrt(2))
+        simulation = dataclasses.replace(simulation, runs=2000, seed=SEED + 1)
+        stated = simulation.outcome(assumed, trust, users).right.mean()
+        problem, right = public_facts(mdp, users), []
+        for run in range(options.runs):
+            seeds = RunSeeds(SEED + 2, run)
+            answer, _ = run_study(mdp, get_learner(spec), problem, trust, settings, seeds)
+            got = np.take_along_axis(gains, answer.policy.actions[0][:, None], 1)[:, 0]
+            right.append(weights @ (got >= best / 2))
+        yield {
+            "problem": name,
+            "learner": learner,
+            "trust": trust_name,
+            "epsilon": epsilon,
+            "people": users,
+            "effect": round(assumed.effect, 4),
+            "reward": round(reward, 3),
+            "spread": round(spread, 3),
+            "stated": round(float(stated), 3),
+            "found": round(float(np.mean(right)), 3),
+            "runs": options.runs,
+        }
+
+
+COMMANDS = {"arms": run_arms, "plan": run_plan, "star": run_star, "table": run_table}
 
 
 def main():
@@ -296,7 +410,7 @@ def main():
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--trusts", nargs="+", choices=TRUSTS)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS)
+    parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *PLANNED])
     parser.add_argument("--learners", nargs="+", choices=LEARNERS)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--mean", action="store_true", help="one row for the runs of a cell")

@@ -190,3 +190,16 @@ def test_people_who_return(discreet, trust):
     found = json.loads(out)
     assert (code, found["participations"]) == (0, 4)
     assert found["guarantee"]["unit"] == "one person, up to 4 episodes"
+
+
+@pytest.mark.parametrize(
+    ("words", "gigabytes"),
+    [(("--trust", "local"), "80"), (("--schedule", "continual"), "800,000"), ((), "80")],
+    ids=str,
+)
+def test_what_no_memory_holds_is_refused_with_an_estimate(discreet, words, gigabytes):
+    size = ("--states", "100000", "--actions", "100", "--horizon", "100")
+    code, _, err = discreet("calibrate", *size, *words)
+    assert code == 2
+    assert f"100,000 states, 100 actions and horizon 100, which take about {gigabytes} GB" in err
+    assert discreet("calibrate", *size, "--trust", "central")[0] == 0

@@ -10,14 +10,27 @@ from typing import Any
 
 from discreet import _validate
 from discreet._types import JsonObject
-from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
+from discreet.errors import (
+    CalibrationError,
+    DiscreetWarning,
+    InvalidInputError,
+    UnsupportedError,
+)
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.guarantee import Guarantee, Implied
-from discreet.privacy.mechanisms.base import BatchMechanism, Mechanism, Traffic
+from discreet.privacy.mechanisms.base import (
+    BatchMechanism,
+    ContinualMechanism,
+    Mechanism,
+    Traffic,
+)
 from discreet.privacy.mechanisms.registry import Schedule
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import one_action
 from discreet.privacy.trust import PrivateTrust, TrustModel, check_trust_model
+
+_MOST_MEMORY = 8e9
+"""Bytes of a local report while it is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +239,24 @@ def _noise(mechanism: Mechanism, users: int) -> dict[str, float]:
 
 def _traffic(mechanism: Mechanism, users: int) -> Traffic | None:
     """What a user sends; through a shuffler while a deterministic policy is played."""
+    if mechanism.guarantee.notion == "LDP":
+        _check_memory(mechanism)
     support = one_action(mechanism.shape) if mechanism.guarantee.notion == "SDP" else None
     return mechanism.traffic(users, support=support)
+
+
+def _check_memory(mechanism: Mechanism) -> None:
+    """Refuse a report that no device and no machine holds, instead of being killed for it."""
+    shape, continual = mechanism.shape, isinstance(mechanism, ContinualMechanism)
+    # Measured at 2e6 rows: a number for each counter, or a list of all rows.
+    needed = 8 * math.prod(shape.transitions) if continual else 80 * math.prod(shape.visits)
+    if needed > _MOST_MEMORY:
+        raise InvalidInputError(
+            f"Expected a problem whose local reports fit into {_MOST_MEMORY / 1e9:.0f} GB of "
+            f"memory, got {shape.states:,} states, {shape.actions:,} actions and horizon "
+            f"{shape.horizon:,}, which take about {needed / 1e9:,.0f} GB; merge states, or trust a "
+            f"curator or a shuffler (--trust central, --trust shuffle)."
+        )
 
 
 def run_traffic(mechanism: BatchMechanism, batches: Sequence[int]) -> dict[str, float] | None:

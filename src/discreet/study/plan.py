@@ -6,7 +6,7 @@ the design's learner, the real mechanism and the rule by which studies recommend
 design's shape that is drawn anew.
 
 **Effect.** How much more an action earns than today's (the first that is possible) from the first
-step on, with today's actions afterwards. *Right* is a recommendation, at the first step, of an
+step on, with the best actions afterwards. *Right* is a recommendation, at the first step, of an
 action that is worth at least half of the effect; *wrong* is one of an action that earns less than
 today's. The *smallest difference* is the effect with which 80% of the studies are right.
 
@@ -48,7 +48,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import BatchLearner, Problem
 from discreet.learners.learn import check_trust
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.mdp.planning import RegretMeter, state_values
+from discreet.mdp.planning import RegretMeter, plan
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
@@ -89,10 +89,10 @@ class Effects(NamedTuple):
 
 
 def effects_of(mdp: TabularMDP) -> Effects:
-    """The numbers of a known problem, its first action being today's."""
+    """The numbers of a known problem, the best actions following."""
     today, ahead = mdp.shape.first, np.zeros(mdp.shape.states)
     if mdp.horizon > 1:
-        ahead = state_values(mdp, DeterministicPolicy(today))[1]
+        ahead = plan(mdp).values[1]
     values, every = mdp.rewards[0] + mdp.transitions[0] @ ahead, np.arange(mdp.shape.states)
     gains = np.where(mdp.shape.mask[0], values - values[every, today[0]][:, None], -np.inf)
     reward = float(mdp.initial @ mdp.rewards[0][every, today[0]])
@@ -134,7 +134,7 @@ class Assumed:
         best = np.where(others, rng.random(shape.visits[1:]), -1.0).argmax(axis=-1)
         np.put_along_axis(worth, best[..., None], 1.0, axis=-1)
         np.put_along_axis(worth, shape.first[..., None], 0.0, axis=-1)
-        moves, rewards = _with_effects(moves, rewards, self.effect * worth, later)
+        moves, rewards = _with_effects(moves, rewards, self.effect * worth, later, shape.mask)
         return TabularMDP(
             transitions=moves,
             rewards=rewards,
@@ -171,27 +171,25 @@ def _with_effects(
     rewards: FloatArray,
     gains: FloatArray,
     later: float | None,
+    mask: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Actions that earn ``gains`` ``[H, S, A]`` more than today's, in part by where they lead."""
-    ahead, states = _ahead(moves, rewards), np.eye(rewards.shape[1])
-    now = rewards[:, :, None]
-    # What the reward has no room for is in the moves, if they have.
-    led = np.zeros_like(gains)
-    if later is not None:
-        led = np.clip(later * gains, gains - (1 - now), gains + now)
-    mean = np.einsum("hij,hj->hi", moves, ahead)
-    top, bottom = ahead.max(axis=1), ahead.min(axis=1)
-    room = np.where(led > 0, (top[:, None] - mean)[..., None], (mean - bottom[:, None])[..., None])
-    share = np.clip(np.abs(led) / np.maximum(room, 1e-12), 0.0, 1.0)
-    led = np.sign(led) * share * room
-    where = np.where(
-        (gains > 0)[..., None],
-        states[ahead.argmax(axis=1)][:, None, None],
-        states[ahead.argmin(axis=1)][:, None, None],
-    )
-    share = share[..., None]
-    moved = (1 - share) * moves[:, :, None] + share * where
-    return moved, np.clip(now + gains - led, 0.0, 1.0)
+    horizon, states, actions = gains.shape
+    moved, earned = np.zeros((horizon, states, actions, states)), np.zeros_like(gains)
+    ahead, single = np.zeros(states), np.eye(states)
+    for h in reversed(range(horizon)):
+        now, gain, mean = rewards[h][:, None], gains[h], (moves[h] @ ahead)[:, None]
+        led = np.zeros_like(gain)
+        if later is not None:  # what the reward has no room for is in the moves, if they have
+            led = np.clip(later * gain, gain - (1 - now), gain + now)
+        up = (led > 0)[..., None]
+        room = np.where(led > 0, ahead.max() - mean, mean - ahead.min())
+        share = np.clip(np.abs(led) / np.maximum(room, 1e-12), 0.0, 1.0)[..., None]
+        where = np.where(up, single[ahead.argmax()], single[ahead.argmin()])
+        moved[h] = (1 - share) * moves[h][:, None] + share * where
+        earned[h] = np.clip(now + gain - (moved[h] @ ahead - mean), 0.0, 1.0)
+        ahead = np.where(mask[h], earned[h] + moved[h] @ ahead, -np.inf).max(axis=-1)
+    return moved, earned
 
 
 class Outcome(NamedTuple):
@@ -354,7 +352,8 @@ def _expect(text: str) -> Expected:
         least,
         f"An action that earns about {least:.2g} more than today's from the first step on is "
         f"recommended in 8 of 10 such studies, one that earns less more in fewer ({_FEW} studies "
-        f"of random problems of this shape were simulated; `discreet plan` has other sizes).",
+        f"of random problems of this shape were simulated; `discreet plan` has other sizes). Where "
+        f"later actions decide what the first one is worth, studies find less.",
     )
 
 
@@ -432,7 +431,8 @@ class StudyPlan:
             f"(the first) from there on, by its reward and by where it leads, and others at most "
             f"half as much more. Rewards are {self.reward_range[0]:g} or "
             f"{self.reward_range[1]:g}, {self.reward:g} on average at the first step today, and "
-            f"the spread of what next states are worth {spread}."
+            f"the spread of what next states are worth {spread}; where later actions decide what "
+            f"the first one is worth, studies find less."
         )
 
     def to_dict(self) -> dict[str, Plain]:
