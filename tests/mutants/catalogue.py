@@ -2528,6 +2528,22 @@ _SERVICE = (
         ("test_p27_a_batch_of_rubbish_needs_a_persons_word",),
     ),
     Mutant(
+        "service-restored-store-keeps-bodies",
+        "what a batch held stays in a store that was put back from a copy",
+        """            self._empty("report", "piece", "sealed")
+            self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")""",
+        """            self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")""",
+        ("test_p22_a_restored_shuffler_lets_nobody_in_twice",),
+    ),
+    Mutant(
+        "service-earlier-handing-over-forgotten",
+        "who was in a batch that an earlier version may have handed over is asked again",
+        """        "'expired', 'abandoned'))",
+        "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",\n""",
+        """        "'expired', 'abandoned'))",\n""",
+        ("test_p19_what_an_earlier_version_sealed_may_have_been_handed_over",),
+    ),
+    Mutant(
         "service-rubbish-of-a-group-hidden",
         "one group may have no noise if the others have theirs",
         "        worst = max(shares)\n",

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import pathlib
+import re
 import ssl
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import listen
 from discreet.service.protocol import ticket
 from discreet.service.shuffler.server import PromptProtocol
-from helpers.nginx import needs_nginx, nginx, private_authority
+from helpers.nginx import SHIPPED, needs_nginx, nginx, private_authority
 from helpers.services import (
     TOKEN,
     announced,
@@ -160,9 +161,16 @@ def test_p24_nginx_keeps_nothing_and_bounds_what_one_address_holds(tmp_path):
         )  # a busy machine may open too few in time
         while not honest(url, reports[:1], ca_file=trusted):  # until nginx has seen them go
             pass
-        with Client(url, ca_file=trusted) as client, pytest.raises(UnreachableError, match="404"):
-            client._ask("GET", "/readyz")
+        with Client(url, ca_file=trusted) as client:
+            with pytest.raises(UnreachableError, match="404"):
+                client._ask("GET", "/readyz")
+            with pytest.raises(UnreachableError, match="401"):  # of a stranger it collects nothing
+                client.announce(0, bytes(16 << 20))
     files = {path.name for path in (tmp_path / "nginx").rglob("*") if path.is_file()}
+    bounds = re.findall(
+        r"^    client_(?:max_body|body_buffer)_size (\w+);", SHIPPED.read_text(), re.M
+    )
+    assert len(bounds) == 2 and len(set(bounds)) == 1  # whatever is taken fits into memory
     assert files <= {"ca.pem", "certificate.pem", "key.pem", "nginx.conf", "nginx.pid"}
 
 

@@ -409,6 +409,24 @@ def test_p19_a_store_goes_on(place, version):
     again.close()
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_p19_what_an_earlier_version_sealed_may_have_been_handed_over(place, version):
+    """It did not note what left; its people must not be asked again."""
+    recorded_store(place, version)
+    change = "UPDATE batch SET state = 'sealed'"
+    if place.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(place) as database:
+            database.execute(change)
+    else:
+        sql(place, change)
+    store = open_store(place, OF)
+    store.adopt(on_new=lambda: pytest.fail("it has its charter"))
+    assert store.state(0) == ("handed" if version == 1 else "sealed")
+    store.close()
+
+
 def test_p19_unknown_versions_are_refused(tmp_path):
     text = OF.data.replace(b'"version":1', b'"version":2')
     with pytest.raises(InvalidInputError, match="unknownVersion"):

@@ -196,6 +196,26 @@ def test_p22_a_backup_that_hangs_is_given_up_and_one_that_ends_is_written_down(
     assert analysers.last_backup(config) == (3, NOW)
 
 
+def test_p22_a_kill_while_a_backup_is_made_leaves_the_last_one(tmp_path, monkeypatch):
+    """The command of the page, and a tar that is killed when it has written half."""
+    names = dict.fromkeys(("charter", "signing_key", "token_file", "url"), "")
+    command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text())[1]
+    for name in ("analyser", "backup", "bin"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "charter.json").write_text("{}")
+    config = AnalyserConfig(folder=tmp_path / "analyser", backup=command, study="study.db", **names)
+    analysers.back_up(config, 1)
+    kept = (tmp_path / "backup" / "analyser.tar").read_bytes()
+    killed = tmp_path / "bin" / "tar"
+    killed.write_text('#!/bin/sh\nprintf half > "$3"\nkill -9 $$\n')
+    killed.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{killed.parent}:{os.environ['PATH']}")
+    with pytest.raises(DiscreetError, match="The backup failed"):
+        analysers.back_up(config, 2)
+    assert (tmp_path / "backup" / "analyser.tar").read_bytes() == kept
+    assert analysers.last_backup(config)[0] == 1
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_p22_a_restored_shuffler_lets_nobody_in_twice(place, times):
     """A copy has forgotten who came since: all tickets are void, however many uses they had left.
@@ -214,7 +234,13 @@ def test_p22_a_restored_shuffler_lets_nobody_in_twice(place, times):
     assert store.state(0) == "open"
     other = announced(OF, 0, users=4)
     assert code(store.recover, [other.signed], digests) == "forbiddenMutation"
+    with store._transaction("half sealed"):
+        store._insert("piece", [(0, 0, b"an envelope")])
+        store._insert("sealed", [(0, 0, b"an envelope")])
     assert store.recover([one.signed, two.signed], digests) == (7 if times == 1 else 9)
+    with store._reading():
+        for table in ("report", "piece", "sealed"):
+            assert [tuple(row) for row in store._execute(f"SELECT count(*) FROM {table}")] == [(0,)]
     assert (store.state(0), store.state(1)) == ("abandoned", "abandoned")
     three = announced(OF, 2, before=two.manifest)  # batch 1 was counted, says the analyser
     assert store.announce(three)
@@ -272,7 +298,7 @@ class Site:
         (folder / "enroller").rename(folder / "enroller-site" / "enroller")
         (folder / "backup").mkdir()
         text = made.config("analyser").read_text()
-        command = re.search(r'backup = "(tar .*?)"', RUNBOOK.read_text())[1]
+        command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text())[1]
         made.config("analyser").write_text(text.replace('backup = ""', f'backup = "{command}"'))
         self._stack = contextlib.ExitStack()
         self.accepted, self.counted, self.backups, self.spent = [], [], [], set()
