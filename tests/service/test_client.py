@@ -56,9 +56,18 @@ def test_metrics_are_numbers_by_name():
     }
 
 
-def test_what_is_no_metric_is_no_answer():
+@pytest.mark.parametrize(
+    "text", ["<html> x", "discreet_received +Inf\n", "discreet_received NaN\n"]
+)
+def test_what_is_no_metric_is_no_answer(text):
     with pytest.raises(UnreachableError, match="no metrics"):
-        client(lambda _: httpx.Response(200, text="<html> x")).metrics()
+        client(lambda _: httpx.Response(200, text=text)).metrics()
+
+
+@pytest.mark.parametrize("text", ['{"x":1}', '{"studies":3}', '{"studies":[1]}'])
+def test_what_lists_no_studies_is_no_answer(text):
+    with pytest.raises(UnreachableError, match="no list of studies"):
+        client(lambda _: httpx.Response(200, text=text)).studies()
 
 
 @pytest.mark.parametrize("code", ["busy", "notFull", "ticketSpent", "broken"])
