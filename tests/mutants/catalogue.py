@@ -1548,9 +1548,23 @@ _FIT = (
     Mutant(
         "fit-other-dropped",
         "who takes an undeclared action is dropped instead of being counted as OTHER",
-        "            support[:, :, most] = (possible & ~declared).any(axis=2)",
+        "            support[:, :, most] = ~declared.all(axis=2)",
         "            support[:, :, most] = False",
         ("test_undeclared_actions_are_released_as_other",),
+    ),
+    Mutant(
+        "fit-recommends-the-impossible",
+        "a fit declares the actions that its mask forbids",
+        "    declared = size.mask\n    if support is not None:\n",
+        "    declared = np.ones(size.visits, np.bool_)\n    if support is not None:\n",
+        ("test_a_fit_never_recommends_what_is_impossible",),
+    ),
+    Mutant(
+        "fit-credits-whoever-is-gone",
+        "who begins outside the declared starts earns half a reward a step",
+        "participations == 1 and anywhere:",
+        "participations == 1:",
+        ("test_nothing_is_credited_to_whoever_begins_elsewhere_or_does_the_impossible",),
     ),
     Mutant(
         "fit-refuses-undeclared",
@@ -1912,6 +1926,20 @@ _PEOPLE = (
         "    )\n"
         "    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))\n",
         ("test_the_charge_is_written_before_anything_is_drawn",),
+    ),
+    Mutant(
+        "evaluation-of-all-episodes",
+        "an evaluation counts every episode of a person, with the noise for m",
+        "        people=people,\n    )\n    chosen = np",
+        "        people=people._replace(of=None),\n    )\n    chosen = np",
+        ("test_whoever_has_more_episodes_is_counted_m_times_through_every_door",),
+    ),
+    Mutant(
+        "dp-apvi-of-all-episodes",
+        "DP-APVI counts every episode of a person, with the noise for m",
+        "        people=people,\n    )\n    return pessimistic_policy(",
+        "        people=people._replace(of=None),\n    )\n    return pessimistic_policy(",
+        ("test_whoever_has_more_episodes_is_counted_m_times_through_every_door",),
     ),
     Mutant(
         "evaluation-charged-after-the-release",

@@ -7,7 +7,7 @@ from discreet import Central, NoPrivacy
 from discreet.mdp import evaluate, make, sample_counts, uniform_policy
 from discreet.offline.fit import BehaviourValue, behaviour_value, gain_at_start, lower_value
 from discreet.offline.improvement import gather
-from discreet.offline.release import Randomness, Slots, release
+from discreet.offline.release import People, Randomness, Slots, release
 
 pytestmark = pytest.mark.core
 
@@ -26,6 +26,7 @@ def released(users, seed, trust, statistics=("transitions", "rewards")):
         statistics=statistics,
         keep_last=False,
         randomness=Randomness.of("simulation", seed),
+        people=People.given(None, counts, NoPrivacy()),
     )
     return counts, noisy
 
@@ -83,6 +84,7 @@ def test_many_first_states_cost_their_noise():
         statistics=("transitions", "rewards"),
         keep_last=False,
         randomness=Randomness.of("simulation", 0),
+        people=People.given(None, counts, NoPrivacy()),
     )
     evidence = gather(noisy, np.full(mdp.shape.visits, np.nan), keep_last=False)
     gain = np.arange(mdp.shape.states) / mdp.shape.states

@@ -20,7 +20,7 @@ from discreet.mdp import (
 )
 from discreet.offline.evaluate import Flow
 from discreet.offline.fit import DEFER, DeferringPolicy
-from discreet.offline.release import Randomness, Slots, release
+from discreet.offline.release import People, Randomness, Slots, release
 
 MDP = make("RandomMDP", states=3, actions=2, horizon=3, concentration=0.5, seed=5)
 SHAPE = MDP.shape
@@ -40,13 +40,15 @@ def evaluated(data, policy=FIRST, trust=TRUST, **options):
 
 def released(users=5_000, statistics=("transitions", "rewards")):
     slots = Slots.of(np.arange(2) == FIRST[..., None], MDP.start)
+    data = people(users)
     return release(
-        people(users),
+        data,
         slots,
         TRUST,
         statistics=statistics,
         keep_last=False,
         randomness=Randomness.of("simulation", 0),
+        people=People.given(None, data, TRUST),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
 from discreet.offline.improvement import gather, slot_factors, state_factors
-from discreet.offline.release import Randomness, Slots, release
+from discreet.offline.release import People, Randomness, Slots, release
 from helpers.offline import dense
 
 pytestmark = pytest.mark.core
@@ -27,6 +27,7 @@ def released(users=100_000, trust=None, seed=0, keep_last=False, declared=None, 
         statistics=statistics,
         keep_last=keep_last,
         randomness=Randomness.of("simulation", seed),
+        people=People.given(None, counts, NoPrivacy()),
     )
     return counts, noisy, slots
 

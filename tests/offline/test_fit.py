@@ -103,6 +103,62 @@ def test_it_is_hardly_ever_worse_than_behaviour_and_keeps_its_claims():
     assert won / runs > 0.1
 
 
+def strangers(users, seed, chance=0.0):
+    """Everybody begins anywhere and does anything; rewards are 1 with this chance."""
+    rng = np.random.default_rng(seed)
+    states, actions = rng.integers(0, 2, (users, 3)), rng.integers(0, 2, (users, 2))
+    return Trajectories(states, actions, (rng.random((users, 2)) < chance).astype(float))
+
+
+OUTSIDE = {
+    "start": {"shape": Shape(2, 2, 2), "start": np.array([True, False])},
+    "mask": {"shape": Shape(2, 2, 2, allowed=np.array([[True, True], [True, False]]))},
+}
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("outside", OUTSIDE)
+def test_nothing_is_credited_to_whoever_begins_elsewhere_or_does_the_impossible(outside, most):
+    """All rewards are 0, and half of the people are outside of what was declared."""
+    trust = Central(4, 1e-5, mechanism="gaussian", participations=most)
+    options = {"users": [i // most for i in range(4000)], **OUTSIDE[outside]}
+    for seed in range(5):
+        data = strangers(4000, seed)
+        found = rehearsed(data, trust, seed, **options)
+        assert found.behaviour_value < 0.03
+        assert (found.lower_value, found.gain) == (0, 0)
+        assert found.coverage.visits.sum(axis=1) == pytest.approx(
+            [4000 / (2 if outside == "start" else 1)] * 2, rel=0.1
+        )
+        chance = {"sampler": "simulation", "seed": seed}
+        other = discreet.evaluate_policy(data, np.zeros((2, 2), int), trust, **options, **chance)
+        assert max(other.today.high, other.value.high) < 0.06
+
+
+def test_a_fit_never_recommends_what_is_impossible():
+    data = strangers(4000, 0)
+    data = Trajectories(data.states, data.actions, data.actions.astype(float))
+    anything = rehearsed(data, shape=Shape(2, 2, 2)).policy.actions
+    assert (anything == 1).all()
+    assert rehearsed(data, **OUTSIDE["mask"]).policy.actions.tolist() == [[1, DEFER]] * 2
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("outside", OUTSIDE)
+def test_the_value_of_today_is_that_of_those_who_count(outside, most):
+    """Whoever begins in state 1 earns 1, the others 1/4; the interval covers in 95% of runs."""
+    trust = Central(2, 1e-5, mechanism="gaussian", participations=most)
+    options = {"users": [i // most for i in range(1000)], **OUTSIDE[outside]}
+    truth, missed = (0.5 if outside == "start" else 1.25), 0
+    for seed in range(60):
+        data = strangers(1000, seed, 0.25)
+        rewards = np.where(data.states[:, :1] == 1, 1.0, data.rewards)
+        data = Trajectories(data.states, data.actions, rewards)
+        found = rehearsed(data, trust, seed, **options)
+        missed += abs(found.behaviour_value - truth) > 1.96 * found.behaviour_error
+    assert missed <= 8
+
+
 def test_undeclared_actions_are_never_recommended_and_reported():
     declared = np.zeros(MDP.shape.visits[1:], bool)
     declared[:, 0] = True

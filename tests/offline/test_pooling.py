@@ -6,7 +6,7 @@ import pytest
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
 from discreet.offline.improvement import gather, pooled
-from discreet.offline.release import Randomness, Slots, release
+from discreet.offline.release import People, Randomness, Slots, release
 
 pytestmark = pytest.mark.core
 
@@ -24,6 +24,7 @@ def evidence(users, trust, stationary=True, seed=0):
         statistics=("transitions", "rewards"),
         keep_last=True,
         randomness=Randomness.of("simulation", seed),
+        people=People.given(None, counts, NoPrivacy()),
     )
     found = gather(noisy, np.full(mdp.shape.visits, np.nan), keep_last=True)
     return counts, found, pooled(found, slots.named)

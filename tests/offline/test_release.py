@@ -60,6 +60,7 @@ def released(data, sampler, *, slots=SLOTS, trust=TRUST, statistics=BOTH, keep_l
         statistics=statistics,
         keep_last=keep_last,
         randomness=Randomness(sampler, np.random.default_rng(0)),
+        people=People.given(None, data, trust),
     )
 
 
@@ -291,6 +292,25 @@ def test_at_most_m_episodes_of_each_are_drawn_and_everyone_is_as_likely():
         assert np.bincount(of[kept]).tolist() == [2, 2, 1]
         seen[kept] += 1
     assert np.abs(seen / 2000 - np.repeat([0.4, 1], [5, 3])).max() < 0.05
+
+
+@pytest.mark.parametrize("door", ["fit", "evaluate", "dp_apvi"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_whoever_has_more_episodes_is_counted_m_times_through_every_door(monkeypatch, door, most):
+    """The noise is for m of them: the exact sums behind it, of one to four episodes of ann."""
+    module = importlib.import_module(f"discreet.offline.{door}")
+    inner = {"fit": "_fitted", "evaluate": "evaluated", "dp_apvi": "pessimistic_policy"}[door]
+    trust, made, seen = replace(TRUST, participations=most), getattr(module, inner), []
+    monkeypatch.setattr(module, inner, lambda *given: [seen.append(given[0]), made(*given)][1])
+    monkeypatch.setattr("discreet.offline.release.SimulationSampler", lambda _: Recorder(True))
+    choices = {"fit": (trust,), "evaluate": (np.zeros((2, 2), int), trust)}
+    choices["dp_apvi"] = (trust, np.zeros((2, 3)))
+    call = getattr(module, "evaluate_policy" if door == "evaluate" else door)
+    for number in (1, 2, 3, 4):
+        owners = ["ann"] * number + ["bob"]
+        options = {"shape": SHAPE, "users": owners, "sampler": "simulation", "seed": number}
+        call(nobody_moves(number + 1), *choices[door], **options)
+        assert seen[-1].row_transitions.sum() == 2 * (min(number, most) + 1)
 
 
 def test_what_anybody_did_does_not_say_which_episodes_are_drawn():

@@ -194,7 +194,7 @@ def evaluate_policy(
     check_trust(trust)
     size = size_of(data, shape, vocabulary)
     chances, defers = _policy(policy, size)
-    slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size), size.mask)
+    slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size))
     known = known_rewards(rewards, slots, size)
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)

@@ -9,8 +9,8 @@ most V·(H - V) (Bhatia and Davis), whatever behaviour does, and
 Where rewards are known they are not released, and the visits are weighed with them instead. Any
 constant c_h may be subtracted from the rewards of a step, because its visits add up to n:
 V = sum_h c_h + sum (N - of the release itself, unbiased)·(r - c_h)/n, and the noise is
-sigma²·sum over counters of (r - c_h)²/n². With several episodes of a person n is itself an
-estimate, with noise of its own, and (V - sum_h c_h)² times its variance is added.
+sigma²·sum over counters of (r - c_h)²/n². With several episodes of a person, or declared starts, n
+is itself an estimate, with noise of its own, and (V - sum_h c_h)² times its variance is added.
 
 The claim is V - width·se + Delta, where Delta is the gain of `improvement` at the first states,
 less ``width`` standard deviations of the noise and sampling of the first states, and not below 0.
@@ -448,8 +448,9 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         vocabulary: names of states, actions and steps, for the printed table; or the same.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
             default). All other possible ones are counted together and never recommended.
-        start: ``bool[S]``, the states an episode can begin in (all by default). Who begins
-            elsewhere counts as nothing.
+        start: ``bool[S]``, the states an episode can begin in (all by default). Episodes that
+            begin elsewhere count as nothing: values are those of the others. Sums have to be of
+            the others alone.
         rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
         behaviour: ``[H, S, A]`` or ``[S, A]``, the probabilities of the logged actions, if they are
             public (a trial, a rule, an algorithm). They help when steps are pooled.
@@ -471,7 +472,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     if width < 0:
         raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
     size = size_of(data, shape, vocabulary)
-    slots = Slots.of(_declared(support, size, stationary), start_of(start, size), size.mask)
+    slots = Slots.of(_declared(support, size, stationary), start_of(start, size))
     known = known_rewards(rewards, slots, size)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]

@@ -11,19 +11,21 @@ of all, is not.
    row is a person of her own. That a person has one name is the caller's word: nothing in the data
    could show otherwise. Of each person at most m = ``participations`` episodes are kept (`drawn`).
    Which ones depends on whose the rows are and on random numbers, on nothing that anybody did: so
-   the choice has no bias. Privacy needs less: that the choice among one person's episodes does not
-   depend on other people. Given the random numbers, two neighbouring data sets are mapped to two
-   that differ in at most m episodes of one person, replaced by at most m others. What holds for all
-   values of independent random numbers holds for their mixture (delta is jointly convex).
+   the choice has no bias. It is made by one random order of all rows, of which there are more or
+   fewer if somebody has more or fewer episodes. But the orders of different people's rows within
+   themselves are independent, and uniform, whatever the number of rows: so the choices of all
+   others can be taken to be the same in two neighbouring data sets. Given them, the two are mapped
+   to two that differ in at most m episodes of one person, replaced by at most m others. What holds
+   for all choices holds for their mixture (delta is jointly convex).
 1. *Public choices.* The sizes, the declared actions, the start states, known rewards, a known
    behaviour, the width and whether steps are pooled are given by the caller, before the data is
    looked at. The slots of the counters (`Slots`) are a function of them alone.
 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER (never
    recommended), the state after the last step to state 0 (unless steps are pooled), rewards to bits
-   by random numbers of their own, episodes that start in no declared start to nothing, and others
-   to nothing from the first action on that is not possible. Two data sets that differ in one
-   person's episodes are mapped to two that do. No well-formed episode is refused: the refusal
-   itself would say that somebody took it.
+   by random numbers of their own, episodes that start in no declared start to nothing. Two data
+   sets that differ in one person's episodes are mapped to two that do. No well-formed episode is
+   refused: the refusal itself would say that somebody took it. Who does what is said to be
+   impossible takes an undeclared action, and counts as anybody else.
 3. *One release.* The sums of the mapped episodes go through one batch release of a central
    mechanism, which has its own proof for neighbours of step 2, and are forgotten. All episodes of a
    person meet in it: its counters move m times as far as for one, and have m times the noise
@@ -33,9 +35,10 @@ of all, is not.
 4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
    are functions of the release and of public choices. They cost nothing (and so does looking at
    them again with another width; a second call of `fit` on the same people is a second release:
-   `discreet.privacy.ledger` charges both). With m > 1 so is the number of episodes, which means
-   are divided by: all places less the noisy ``dropped_out``, which is the same number at every step
-   and so averaged over them, or the mean over steps of the noisy transitions.
+   `discreet.privacy.ledger` charges both). With m > 1, or declared starts, so is the number of
+   episodes that count, which means are divided by: all places less the noisy ``dropped_out``, which
+   is the same number at every step and so averaged over them, or the mean over steps of the noisy
+   transitions.
 
 The release keeps the transitions of the last step: behaviour may take several actions in a state,
 and inflow says how many people were in the state but not who took which. Mapping the last next
@@ -76,8 +79,8 @@ class Slots:
     """Which actions are told apart: the declared ones, and one row OTHER for all the rest.
 
     Every (step, state) has its declared actions in slots 0, 1, ..., and, unless it declares all of
-    them that are possible, the last slot OTHER. Who did what is not possible counts as nothing from
-    there on: that slot has no counter where all possible actions are declared.
+    them, the last slot OTHER. Actions that are said to be impossible are not declared: if somebody
+    took one all the same, nobody is lost.
 
     Attributes:
         declared: ``bool[H, S, A]``.
@@ -92,18 +95,13 @@ class Slots:
     support: BoolArray
 
     @classmethod
-    def of(
-        cls, declared: BoolArray, start: BoolArray, possible: BoolArray | None = None
-    ) -> "Slots":
-        """The slots of these declared actions; all are ``possible[H, S, A]`` by default.
+    def of(cls, declared: BoolArray, start: BoolArray) -> "Slots":
+        """The slots of these declared actions.
 
         >>> slots = Slots.of(np.array([[[False, True, False]]]), np.array([True]))
         >>> slots.slot_of.tolist(), slots.action_of.tolist(), slots.support.tolist()
         ([[[1, 0, 1]]], [[[1, -1]]], [[[True, True]]])
         """
-        if possible is None:
-            possible = np.ones_like(declared)
-        declared = declared & possible
         number = declared.sum(axis=2)
         most, all_declared = int(number.max()), bool(declared.all())
         slot_of = np.where(declared, np.cumsum(declared, axis=2) - 1, most).astype(np.int64)
@@ -113,7 +111,7 @@ class Slots:
         action_of[step, state, slot_of[step, state, action]] = action
         support = action_of != OTHER
         if not all_declared:
-            support[:, :, most] = (possible & ~declared).any(axis=2)
+            support[:, :, most] = ~declared.all(axis=2)
         support[0] &= start[:, None]
         return cls(declared, slot_of, action_of, support)
 
@@ -300,7 +298,7 @@ def release(
     statistics: tuple[str, ...],
     keep_last: bool,
     randomness: Randomness,
-    people: People | None = None,
+    people: People,
 ) -> PrivateCounts:
     """The noisy counts of all slots: the only thing that the rest of the package sees.
 
@@ -308,13 +306,13 @@ def release(
     """
     most = participations_of(trust)
     if isinstance(data, Trajectories):
-        if people is not None and people.of is not None and not isinstance(trust, NoPrivacy):
+        if people.of is not None and not isinstance(trust, NoPrivacy):
             data = data[drawn(people.of, most, randomness.rounding)]
         moved = slots.episodes(data, keep_last=keep_last)
         counts = moved.counts(slots.shape, randomness.rounding, slots.support)
     else:
         counts = slots.counts(data, keep_last=keep_last)
-    if people is not None and most > 1:
+    if most > 1:
         places = most * people.number
         counts = Counts(places, counts.row_transitions, counts.row_rewards, counts.support)
     mechanism = _calibrated(trust, slots.shape, statistics)
@@ -322,10 +320,12 @@ def release(
 
 
 class Logged(NamedTuple):
-    """A release by number of episodes, which with several of a person is an estimate.
+    """A release by number of episodes that count.
+
+    It is known if everybody has one and may start anywhere, and else an estimate.
 
     Attributes:
-        counts: with episodes for users.
+        counts: with these episodes for users.
         doubt: the variance of their number.
     """
 
@@ -335,7 +335,8 @@ class Logged(NamedTuple):
 
 def logged(released: PrivateCounts) -> Logged:
     """How many episodes a `release` holds (step 4)."""
-    if released.guarantee.participations == 1:
+    anywhere = bool(released.support[0].any(axis=1).all())
+    if released.guarantee.participations == 1 and anywhere:
         return Logged(released, 0.0)
     noise, horizon = released.noise_variance["transitions"], len(released.support)
     if released.dropped_out:
