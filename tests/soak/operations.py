@@ -152,7 +152,7 @@ class Site:
         private = ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0  # mounts end with this process
         private = private and not os.system("mount --make-rprivate /")
         self.disks = [mounted(self.folder / role) for role in DISKS] if private else []
-        command = re.search(r'backup = "(tar .*?)"', RUNBOOK.read_text("utf-8"))[1]
+        command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text("utf-8"))[1]
         (self.folder / "back-up").write_text(
             f"{command} && cp ../backup/analyser.tar {folder}/backups/$(date +%s%N).tar\n"
         )
