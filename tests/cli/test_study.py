@@ -696,6 +696,7 @@ class TestFirstDesign:
         [
             (("none.csv",), "No such file"),
             (("visits.csv", "--column", "who=id"), "Unknown role"),
+            (("visits.csv", "--column", "id"), "Expected --column name=value"),
             (("visits.csv", "--reward-range", "3"), "LOW,HIGH"),
             (("visits.csv", "--output", "d.json"), ".toml"),
         ],

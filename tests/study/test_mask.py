@@ -129,8 +129,10 @@ def test_devices_of_a_masked_study_are_described_in_plain_values(tmp_path):
 
 def test_a_dossier_says_what_is_possible(tmp_path):
     pytest.importorskip("jinja2")
-    from discreet.study.dossier.page import gather, render
+    from discreet.study.dossier.page import Material, render
 
     arguments = design_of(HEARTSTEPS).arguments()
     study = discreet.start(tmp_path / "study.db", sampler="simulation", seed=0, **arguments)
-    assert "in unavailable at every step: nothing" in render(gather(study))
+    assert "in unavailable at every step: nothing" in render(
+        Material(study, study.ledger, [], None, "", "")
+    )

@@ -246,13 +246,13 @@ def parse_value(text: str) -> "Plain":
     return value
 
 
-def parse_settings(texts: Iterable[str]) -> "dict[str, Plain]":
+def parse_settings(texts: Iterable[str], option: str = "--set") -> "dict[str, Plain]":
     """``["states=4", "slip=0.1"]`` as a dictionary."""
     settings: dict[str, Plain] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InvalidInputError(f"Expected --set name=value, got --set {text!r}.")
+            raise InvalidInputError(f"Expected {option} name=value, got {option} {text!r}.")
         settings[name.strip()] = parse_value(value.strip())
     return settings
 

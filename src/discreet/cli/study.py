@@ -125,7 +125,7 @@ def design(
     if output.exists():
         raise InvalidInputError(f"{str(output)!r} is there already; give another --output.")
     header, facts = read_header(table, sheet)
-    roles = {role: str(name) for role, name in parse_settings(columns or []).items()}
+    roles = {role: str(name) for role, name in parse_settings(columns or [], "--column").items()}
     check_roles(roles)
     known = {"states": _names(states), "actions": _names(actions), "steps": _names(steps)}
     known |= {"reward_range": _range(reward_range), "columns": roles}

@@ -368,16 +368,20 @@ class _Reader:
         states[(bins == BROKEN).any(axis=0)] = BROKEN
         return states, np.all([absent for _, absent in cells], axis=0)
 
-    def _bins(self, cuts: Cuts, part: Part) -> tuple[IntArray, BoolArray]:
-        """The bin of each value, `MISSING` or `BROKEN`; and where there is none."""
-        broken = []
+    def _numbers(self, column: str, part: Part) -> tuple[FloatArray, Refuse, list[int]]:
+        """The numbers of a column, how others of them are refused, and the rows of all refused."""
+        broken: list[int] = []
 
         def refuse(refused: RefusedCellError) -> None:
-            self._refuse(cuts.column, part, refused)
+            self._refuse(column, part, refused)
             broken.append(refused.index)
 
-        values = self._values(cuts.column, part)
-        given = numbers(values, refuse, decimal=self._layout.decimal)
+        values = self._values(column, part)
+        return numbers(values, refuse, decimal=self._layout.decimal), refuse, broken
+
+    def _bins(self, cuts: Cuts, part: Part) -> tuple[IntArray, BoolArray]:
+        """The bin of each value, `MISSING` or `BROKEN`; and where there is none."""
+        given, refuse, broken = self._numbers(cuts.column, part)
         found = cuts.bins(given)
         absent = np.isnan(given)
         for index in np.flatnonzero(found == OUTSIDE):
@@ -390,13 +394,7 @@ class _Reader:
     def _rewards(self, part: Part) -> FloatArray:
         layout, column = self._layout, self._layout.column("reward")
         low, high = map(float, layout.reward_range)
-        broken = []
-
-        def refuse(refused: RefusedCellError) -> None:
-            self._refuse(column, part, refused)
-            broken.append(refused.index)
-
-        given = numbers(self._values(column, part), refuse, decimal=layout.decimal)
+        given, refuse, broken = self._numbers(column, part)
         outside = (given < low) | (given > high)
         for index in () if layout.clip_rewards else np.flatnonzero(outside):
             rule, value = f"rewards from {low:g} to {high:g}", float(given[index])

@@ -1,10 +1,10 @@
 """Tables of episodes: readers for files and dataframes, and `TableFormat`, kept in a file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Self, TextIO, Unpack
+from typing import Any, Self, TextIO, TypeVar, Unpack
 
 from discreet import _validate
 from discreet._spelling import quoted
@@ -29,6 +29,7 @@ from discreet.mdp.policies import Policy
 from discreet.mdp.trajectories import Trajectories
 
 _PARQUET = (".parquet", ".pq")
+_Steps = TypeVar("_Steps", Padding, Absence)
 
 
 def read_frame(
@@ -195,9 +196,9 @@ class TableFormat:
             discretizer=self.discretizer,
             reward_range=self.reward_range,
             clip_rewards=self.clip_rewards,
-            padding=None if self.padding is None else _padding(self.padding),
-            late=None if self.late is None else _absence("late", self.late),
-            gap=None if self.gap is None else _absence("gap", self.gap),
+            padding=_filled(Padding, "padding", "end", self.padding),
+            late=_filled(Absence, "late", "state", self.late),
+            gap=_filled(Absence, "gap", "state", self.gap),
             missing=self.missing,
             missing_state=self.missing_state,
             missing_reward=self.missing_reward,
@@ -245,20 +246,17 @@ def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], 
         return [name for name in source.names if name], facts
 
 
-def _padding(plain: JsonObject) -> Padding:
-    _check_entry("padding", "end", plain)
-    return Padding(plain["end"], float(plain.get("reward", 0.0)))
-
-
-def _absence(name: str, plain: JsonObject) -> Absence:
-    _check_entry(name, "state", plain)
-    return Absence(plain["state"], float(plain.get("reward", 0.0)))
-
-
-def _check_entry(name: str, state: str, plain: JsonObject) -> None:
+def _filled(
+    kind: Callable[[Any, float], _Steps], name: str, state: str, plain: JsonObject | None
+) -> _Steps | None:
+    """Steps that are filled in, as the design says."""
+    if plain is None:
+        return None
     if not isinstance(plain, Mapping) or state not in plain or set(plain) - {state, "reward"}:
         raise InvalidInputError(
             f'Expected {name} = {{{state} = "STATE", reward = NUMBER}}, where the reward is 0 if '
             f"left out, got {quoted(plain)}."
         )
-    _validate.real(reward=plain.get("reward", 0.0))
+    reward = plain.get("reward", 0.0)
+    _validate.real(reward=reward)
+    return kind(plain[state], float(reward))

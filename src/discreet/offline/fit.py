@@ -232,7 +232,7 @@ class Fit:
             "behaviour_error": self.behaviour_error,
             "lower_value": self.lower_value,
             "gain": self.gain,
-            "in_units": self._in_units(),
+            "in_units": {"reward_range": list(self.reward_range), **self._in_units()},
             "width": self.width,
             "changed_steps": cover.share(acts),
             "seen_steps": cover.seen,
@@ -245,12 +245,11 @@ class Fit:
         """The same, printed for rewards from ``low`` to ``high`` a step."""
         return replace(self, reward_range=(float(low), float(high)))
 
-    def _in_units(self) -> dict[str, Plain]:
+    def _in_units(self) -> dict[str, float]:
         """The values in the units of the table."""
         low, high = self.reward_range
         least, scale = low * len(self.policy.actions), high - low
         return {
-            "reward_range": [low, high],
             "behaviour_value": least + scale * self.behaviour_value,
             "behaviour_error": scale * self.behaviour_error,
             "lower_value": least + scale * self.lower_value,
@@ -289,19 +288,16 @@ class Fit:
 
     def _today(self) -> str:
         """The value of behaviour and its error, to the error's second digit."""
-        low, high = self.reward_range
-        error = (high - low) * self.behaviour_error
-        value = low * len(self.policy.actions) + (high - low) * self.behaviour_value
+        value, error, _, _ = self._in_units().values()
         digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
         return f"{value:,.{digits}f} +- {_written_out(rounded_up(error, 2))}"
 
     def _claim(self) -> str:
-        low, high = self.reward_range
-        lower = low * len(self.policy.actions) + (high - low) * self.lower_value
+        _, _, lower, gain = self._in_units().values()
         width = rounded_up(self.width, 6)
         worth = f"{_written_out(rounded_down(lower))} or more (today less {width} standard errors"
-        if self.gain > 0:
-            better = _written_out(rounded_down((high - low) * self.gain, 2))
+        if gain > 0:
+            better = _written_out(rounded_down(gain, 2))
             return f"better than today by {better} or more; it earns {worth}, plus that)"
         return f"nothing better than today was found; it earns {worth})"
 

@@ -438,10 +438,8 @@ class StudyPlan:
     def to_dict(self) -> dict[str, Plain]:
         """Plain values."""
         plain: dict[str, Any] = dataclasses.asdict(self)
-        rows = [dataclasses.asdict(row) for row in self.rows]
-        return {**plain, "reward_range": list(self.reward_range), "rows": rows} | {
-            "assumed": self.assumed
-        }
+        lists = {name: list(plain[name]) for name in ("reward_range", "rows")}
+        return {**plain, **lists, "assumed": self.assumed}
 
 
 def plan_study(

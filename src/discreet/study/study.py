@@ -562,8 +562,7 @@ class Study:
             if self._tail.closed:
                 raise StudyError(f"This study {self.ending}; start another one.")
             before, pending = self.episodes, not self.finished
-            least = self.users + self.driver.min_users if self._over else before + 1
-            least = max(least, self.users + self.driver.min_users)
+            least = max(self.users + self.driver.min_users, 0 if self._over else before + 1)
             if episodes < least:
                 raise StudyError(
                     f"Expected episodes >= {least}, the users of all batches together, of whom "

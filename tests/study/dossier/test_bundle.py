@@ -154,8 +154,7 @@ def test_it_tells_no_names_and_no_secrets(made):
     assert {name for name in files if not name.startswith("certificate-")} == known
 
 
-def test_equal_material_gives_equal_bytes(made):
-    _, files = made
+def test_equal_material_gives_equal_bytes(files):
     assert zipped(files) == zipped(dict(reversed(files.items())))
 
 

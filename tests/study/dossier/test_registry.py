@@ -80,6 +80,7 @@ def test_a_rehearsal_says_so_and_what_is_missing_is_named(study):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("study", ["central", "local"], indirect=True)
 def test_the_first_page_says_the_same(study):
     page = unescape(section(render(Material(study, study.ledger, [], None, "", "")), 0))
     told = {
