@@ -432,16 +432,14 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     True
 
     Args:
-        data: whole episodes, or their sums. ``users`` says whose they are; without it every
-            episode is taken for another person's, and who has k of them is protected with k epsilon
-            only. Episodes that end early are padded into an absorbing end state
-            (`discreet.data.Padding`).
+        data: whole episodes, or their sums. ``users`` says whose they are; without it each is
+            taken for another person's, and who has k of them is protected with k epsilon only.
+            Early ends are padded into an absorbing state (`discreet.data.Padding`).
         trust: `Central`, or `NoPrivacy` to see what privacy costs. Of each person at most its
             ``participations`` episodes are used, drawn at random; m of them in one release cost m
             times the noise.
-        shape: states, actions and horizon, and which actions are possible where; needed for
-            episodes unless a vocabulary is given.
-        vocabulary: names of states, actions and steps, for the printed table; or the same.
+        shape: sizes and possible actions; needed for episodes unless a vocabulary is given.
+        vocabulary: the same, with names for the printed table.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
             default). All other possible ones are counted together and never recommended.
         start: ``bool[S]``, the states an episode can begin in (all by default). Episodes that
@@ -459,8 +457,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
             are one person.
         ledger: the file that adds up what was released about these people, or a
             `discreet.privacy.Ledger` with a budget. The release is charged before it is made, and
-            refused beyond the budget. Without one nothing is added up: data in memory have no
-            names. A rehearsal is not charged.
+            refused beyond the budget; a rehearsal is not. Without one nothing is added up.
     """
     check_trust(trust)
     _validate.truth(stationary=stationary)
