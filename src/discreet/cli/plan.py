@@ -10,6 +10,7 @@ from discreet._files import check_output
 from discreet.cli.options import Json, whole
 from discreet.cli.output import Progress, compact, echo_json, need_extra, print_table, say
 from discreet.errors import InvalidInputError
+from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
     from discreet.study.plan import PlanRow
@@ -94,7 +95,7 @@ def _cells(row: "PlanRow", most: float) -> tuple[str, ...]:
     return (
         compact(row.people),
         row.trust,
-        "" if row.epsilon is None else f"{row.epsilon:g}",
+        "" if row.epsilon is None else rounded_up(row.epsilon),
         f"over {most:.3g}" if least is None else f"{least:.2g}",
         f"{row.right:.0%}",
         f"{row.wrong:.0%}",

@@ -31,6 +31,7 @@ from discreet.lab.style import (
 )
 from discreet.lab.summary import band
 from discreet.lab.tasks import build_environment
+from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -408,7 +409,7 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
         upper, lower = drawn.subplots(2, sharex=True)
         for (trust, epsilon), rows in groups.items():
             style = STYLES[epsilons.index(epsilon) % len(STYLES)] if epsilon is not None else "-"
-            name = "no privacy" if epsilon is None else f"{trust}, ε = {epsilon:g}"
+            name = "no privacy" if epsilon is None else f"{trust}, ε = {rounded_up(epsilon)}"
             least = [
                 math.nan if row.smallest_difference is None else row.smallest_difference
                 for row in rows

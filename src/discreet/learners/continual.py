@@ -38,13 +38,12 @@ from discreet.mdp.policies import (
     StochasticPolicy,
     uniform_policy,
 )
-from discreet.mdp.simulation import Simulator
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import CENTRED, STATISTICS
 from discreet.privacy.simulation.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
-from discreet.privacy.simulation.users import SimulatedUsers, no_counts
+from discreet.privacy.simulation.users import SimulatedUsers, World, no_counts
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Calibration, Local, TrustModel
 
@@ -70,7 +69,7 @@ ContinualKind = TypeVar("ContinualKind", bound=ContinualLearner)
 
 def make_learner(
     kind: type[ContinualKind],
-    mdp: TabularMDP | Simulator,
+    mdp: World,
     trust: TrustModel,
     episodes: int,
     rng: np.random.Generator,
@@ -99,7 +98,7 @@ def make_learner(
 
 def run_continual(
     kind: type[ContinualLearner],
-    mdp: TabularMDP | Simulator,
+    mdp: World,
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
@@ -111,7 +110,7 @@ def run_continual(
     """
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     recorder, earned = RegretRecorder(episodes), list[float]()
-    if isinstance(mdp, Simulator):
+    if not isinstance(mdp, TabularMDP):
         users, counts = SimulatedUsers(mdp, learner.mechanism, seeds), no_counts(learner.mechanism)
         for _ in range(episodes):
             policy = learner.next_policy(counts)

@@ -52,6 +52,7 @@ from discreet.mdp.planning import RegretMeter, plan
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.guarantee import rounded_up
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import NoPrivacy, TrustModel, make_trust
 from discreet.study import config as configs
@@ -516,7 +517,7 @@ def _row(
 
 def _said(trust: TrustModel) -> str:
     epsilon = getattr(trust, "epsilon", None)
-    return "no privacy" if epsilon is None else f"{trust.name}, epsilon {epsilon:g}"
+    return "no privacy" if epsilon is None else f"{trust.name}, epsilon {rounded_up(epsilon)}"
 
 
 def _simulation(design: Design, runs: int, seed: int) -> Simulation:

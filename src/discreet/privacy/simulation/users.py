@@ -44,6 +44,10 @@ def no_counts(mechanism: ContinualMechanism) -> PrivateCounts:
     )
 
 
+World = TabularMDP | Simulator
+"""What simulated people live in, with or without a model."""
+
+
 class SimulatedUsers:
     """The users of one run.
 
@@ -53,9 +57,7 @@ class SimulatedUsers:
         seeds: of the run; users draw from "environment", the release from "noise".
     """
 
-    def __init__(
-        self, mdp: TabularMDP | Simulator, mechanism: ContinualMechanism, seeds: RunSeeds
-    ) -> None:
+    def __init__(self, mdp: World, mechanism: ContinualMechanism, seeds: RunSeeds) -> None:
         self.mechanism = mechanism
         self.environment = seeds.generator("environment")
         self._mdp = mdp
