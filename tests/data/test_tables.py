@@ -111,6 +111,15 @@ def test_a_check_of_what_cannot_be_read_is_one_problem(tmp_path, content, said):
     assert said in report.problems[0].mend
 
 
+def test_a_check_of_a_header_alone_is_a_problem_as_reading_it_is(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text("patient;step;state;action;reward\n")
+    report = CHECKED.check(path, NAMES)
+    assert [(problem.kind, problem.count) for problem in report.problems] == [("no row", 1)]
+    with pytest.raises(InvalidInputError, match="at least one row"):
+        CHECKED.read(path, NAMES)
+
+
 def test_a_check_of_a_good_table(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("patient;step;state;action;reward\nann;0;ill;treat;1\nann;1;ill;treat;1\n")

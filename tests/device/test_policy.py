@@ -31,6 +31,12 @@ BROKEN = [
     {"policy": ROWS[:3]},
     {"policy": [*ROWS, ROWS[0]]},
 ]
+VISITS = {
+    "policy": [
+        {"step": "1", "state": "ill", "action": "wait"},
+        {"step": "2", "state": "ill", "action": "treat"},
+    ]
+}
 WEB = Path(discreet.__file__).parent / "device/web/policy.js"
 
 
@@ -46,6 +52,15 @@ def test_actions_by_name_and_number_with_defer_and_fallback(tmp_path):
     for state, step in (("dead", 0), (2, 0), (-1, 0), (True, 0), ("ill", "noon")):
         with pytest.raises(ValueError, match="or its number from 0, got"):
             policy.action(state, step)
+
+
+@pytest.mark.core
+def test_a_number_that_is_the_name_of_another_step_is_refused():
+    """Visits 1 and 2: is 1 the first, by its name, or the second, counted from 0?"""
+    policy = LoadedPolicy(VISITS)
+    assert [policy.action("ill", step) for step in (0, "1", "2")] == ["wait", "wait", "treat"]
+    with pytest.raises(ValueError, match="it is '2', and '1' is another's name"):
+        policy.action("ill", 1)
 
 
 @pytest.mark.core
@@ -66,12 +81,15 @@ def test_the_javascript_twin_gives_the_same_answers(tmp_path):
         const answers = {json.dumps(ASKED)}.map(([s, t, f]) => policy.action(s, t, f));
         const refused = [["dead", 0], [2, 0], [-1, 0], [0.5, 0]].filter(([s, t]) => {{
           try {{ policy.action(s, t); return false; }} catch {{ return true; }} }}).length;
+        const visits = new LoadedPolicy({json.dumps(VISITS)});
+        const named = ["1", "2"].map((step) => visits.action(0, step));
+        try {{ named.push(visits.action(0, 1)); }} catch {{ named.push("refused"); }}
         const broken = {json.dumps(BROKEN)}.filter((content) => {{
           try {{ new LoadedPolicy(content); return false; }} catch {{ return true; }} }}).length;
-        console.log(JSON.stringify([answers, policy.defers(0, 0), refused, broken]));"""
+        console.log(JSON.stringify([answers, policy.defers(0, 0), refused, broken, named]));"""
     )
     out = subprocess.run(["node", script], capture_output=True, text=True, check=True).stdout
-    assert json.loads(out) == [ANSWERS, True, 4, len(BROKEN)]
+    assert json.loads(out) == [ANSWERS, True, 4, len(BROKEN), ["wait", "treat", "refused"]]
 
 
 def test_what_fit_writes_is_read(tmp_path):

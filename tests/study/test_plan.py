@@ -139,6 +139,27 @@ def test_rows_are_people_by_trust_by_epsilon_beside_no_privacy():
     assert {row.recruitments for row in plan.rows} == {1}
 
 
+def test_every_trust_model_is_planned_for_the_same_people():
+    """Who returns does so under each, and a pure design still has a shuffler beside it."""
+    pure = {"model": "central", "epsilon": 1.0, "participations": 4}
+    for own in ({**pure, "delta": 1e-6}, {**pure, "participations": 1}):
+        design = dataclasses.replace(ARMS, trust=own, episodes=4_000)
+        one, four = (
+            discreet.plan_study(
+                dataclasses.replace(design, trust={**own, "participations": times}),
+                effect=0.2,
+                people=[4_000],
+                runs=10,
+            ).rows
+            for times in (1, own["participations"])
+        )
+        assert [row.trust for row in four[-2:]] == ["shuffle", "local"]
+        assert four[-2].delta == 1e-6 and four[-1].delta == own.get("delta", 0)
+        if own["participations"] > 1:
+            for once, often in zip(one[-2:], four[-2:], strict=True):
+                assert (often.smallest_difference or 1) > (once.smallest_difference or 1)
+
+
 def test_what_was_asked_for_is_planned_in_the_design_s_own_units():
     asked = {"people": [1_000], "epsilon": [2, 4], "trust": ["shuffle"], "runs": 20}
     plan = discreet.plan_study(ARMS, effect=0.1, **asked)

@@ -16,7 +16,7 @@ from discreet._spelling import RefusedNameError, person, quoted, spelled, warn_o
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.data.discretizer import MISSING, OUTSIDE, Cuts
 from discreet.data.layout import Absence, Layout, Padding
-from discreet.data.problems import Problems
+from discreet.data.problems import Problems, Shown
 from discreet.data.sources import Part, Source, find_columns
 from discreet.data.vocabulary import key, nearest
 from discreet.errors import InvalidInputError
@@ -424,6 +424,9 @@ def check_episodes(source: Source, layout: Layout, problems: Problems) -> tuple[
     reader = _Reader(source, layout, problems)
     parts = list(reader.parts())
     rows = _joined(parts) if parts else None
+    if not (rows or problems.found):
+        none = "Expected at least one row, got a table without any."
+        problems.add("no row", "add rows below the header", ["table"], [Shown("empty")], none)
     if rows is not None and len(rows):
         named = rows[rows.users != BROKEN]
         lost = np.unique(named.users[named.steps == BROKEN])

@@ -72,6 +72,11 @@ class LoadedPolicy:
 
 def _name(given: str | int, names: tuple[str, ...], what: str) -> str:
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(names):
+        if str(given) in names and names[given] != str(given):
+            raise ValueError(
+                f"Expected a {what} that means one thing, got {given}: as a number from 0 it is "
+                f"{names[given]!r}, and {str(given)!r} is another's name; give the name as text."
+            )
         return names[given]
     if isinstance(given, str) and given in names:
         return given

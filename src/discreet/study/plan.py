@@ -73,6 +73,8 @@ _CLOSE = 0.25
 """Relative change at which the search ends: errors hardly depend on the effect."""
 _NEIGHBOURS = {"people": (0.5, 1.0, 2.0, 5.0), "epsilon": (0.5, 1.0, 2.0)}
 _TRUSTS = ("central", "shuffle", "local")
+_DELTA = 1e-6
+"""Where the design has none, and one is needed."""
 
 
 class Effects(NamedTuple):
@@ -612,7 +614,12 @@ def _models(
             options = {**design.trust, "epsilon": epsilon}
             options.pop("model", None)
             if name != own.name:
-                options = {"epsilon": epsilon, "delta": getattr(own, "delta", 1e-6)}
+                delta = getattr(own, "delta", _DELTA)
+                options = {
+                    "epsilon": epsilon,
+                    "delta": delta or (_DELTA if name == "shuffle" else 0.0),  # it is never pure
+                    "participations": getattr(own, "participations", 1),
+                }
             model = make_trust(name, **options)
             check_trust(spec, model)
             yield model

@@ -3,7 +3,10 @@
 export const DEFER = "DEFER";
 
 const nameOf = (given, names, what) => {
-  if (Number.isInteger(given) && given >= 0 && given < names.length) return names[given];
+  if (Number.isInteger(given) && given >= 0 && given < names.length) {
+    if (!names.includes(String(given)) || names[given] === String(given)) return names[given];
+    throw new RangeError(`Expected a ${what} that means one thing, got ${given}: give its name as text.`);
+  }
   if (typeof given === "string" && names.includes(given)) return given;
   throw new RangeError(`Expected a ${what} of the policy, or its number from 0, got ${given}.`);
 };
