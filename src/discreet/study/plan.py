@@ -356,7 +356,7 @@ def _expect(text: str) -> Expected:
         f"An action that earns about {least:.2g} more than today's from the first step on is "
         f"recommended in 8 of 10 such studies, one that earns less more in fewer ({_FEW} studies "
         f"of random problems of this shape were simulated; `discreet plan` has other sizes). Where "
-        f"later actions decide what the first one is worth, studies find less.",
+        f"actions lead to quite different states, studies find less.",
     )
 
 
@@ -434,8 +434,8 @@ class StudyPlan:
             f"(the first) from there on, by its reward and by where it leads, and others at most "
             f"half as much more. Rewards are {self.reward_range[0]:g} or "
             f"{self.reward_range[1]:g}, {self.reward:g} on average at the first step today, and "
-            f"the spread of what next states are worth {spread}; where later actions decide what "
-            f"the first one is worth, studies find less."
+            f"the spread of what next states are worth {spread}; where actions lead to quite "
+            f"different states, studies find less."
         )
 
     def to_dict(self) -> dict[str, Plain]:
