@@ -442,9 +442,8 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         vocabulary: the same, with names for the printed table.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
             default). All other possible ones are counted together and never recommended.
-        start: ``bool[S]``, the states an episode can begin in (all by default). Episodes that
-            begin elsewhere count as nothing: values are those of the others. Sums have to be of
-            the others alone.
+        start: ``bool[S]``, where an episode can begin (anywhere by default). Those that begin
+            elsewhere count as nothing: values, and sums if given, are of the others alone.
         rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
         behaviour: ``[H, S, A]`` or ``[S, A]``, the probabilities of the logged actions, if they are
             public (a trial, a rule, an algorithm). They help when steps are pooled.
