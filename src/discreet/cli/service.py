@@ -363,7 +363,8 @@ def recover(
 ) -> None:
     """Go on after the shuffler's store was lost or put back from a copy: old tickets are void.
 
-    First put the enroller's latest digests of all tickets in place, and end all its processes.
+    First end all its processes. Then give the enroller recovery.txt: tickets made without it are
+    not admitted any more.
     """
     need_extra(_PACKAGES, "service")
     from discreet.service.configs import ShufflerConfig
@@ -373,7 +374,11 @@ def recover(
     void = server.recover(
         ShufflerConfig.read(config), read_manifests(manifests), rehearsal=rehearsal
     )
-    say(f"{void} tickets are void: give new ones only to people who were never given any.")
+    say(
+        f"{void} tickets are void, and so is every other that was made so far. Put recovery.txt, "
+        f"which stands beside digests.txt, into the enroller's folder, make new ones, and give them "
+        f"only to people who were never given any."
+    )
 
 
 @app.command("rotate")

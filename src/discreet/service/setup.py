@@ -207,7 +207,8 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
 
     Args:
         folder: what `setup_service` made, or what the enroller was given of it.
-        count: how many more.
+        count: how many more. They bear the mark in ``recovery.txt``, if the shuffler's store was
+            ever recovered.
 
     Returns:
         The file of tickets, and the file of all digests that the shuffler is to have: its own if it
@@ -221,9 +222,13 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
         )
     where = own / "tickets.txt"
     files = [one / "digests.txt" for one in (own, theirs) if one.is_dir()]
-    tickets = (ticket.read(where) if where.exists() else []) + ticket.make(count)
-    digests = {ticket.digest(one) for one in tickets}
-    digests.update(*(ticket.read_digests(file) for file in files if file.exists()))
+    marks = [ticket.read_mark(one / "recovery.txt") for one in (theirs, own)]
+    tickets, new = (ticket.read(where) if where.exists() else []), ticket.make(count)
+    digests = set().union(*(ticket.read_digests(file) for file in files if file.exists()))
+    known = {one[: ticket.SIZE] for one in digests}
+    digests.update(one for one in map(ticket.digest, tickets) if one not in known)
+    digests.update(ticket.digest(one, marks[0] or marks[1]) for one in new)
+    tickets += new
     for file in files:
         ticket.write_digests(file, sorted(digests))
     ticket.write(where, tickets)

@@ -269,4 +269,7 @@ def recover(config: ShufflerConfig, chain: Sequence[bytes], *, rehearsal: bool =
     charter.check_rehearsal(rehearsal)
     with contextlib.closing(open_store(config.where, charter)) as store:
         store.adopt(on_new=charter.verify)
-        return store.recover(chain, ticket.read_digests(config.path(config.digests)))
+        digests = config.path(config.digests)
+        void = store.recover(chain, ticket.read_digests(digests))
+        ticket.write_mark(digests.with_name("recovery.txt"), store.mark)
+        return void

@@ -16,7 +16,7 @@ can exist, and its people may send another report as after an expiry. Otherwise 
 have opened it, whatever it says: the use stays counted, so that nobody is in more than m releases.
 
 Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, the
-manifest of its last use, and how many uses), ``report`` (bodies in the order of arrival), ``piece``
+manifest of its last use, and how many uses; or the mark of a recovery), ``report`` (bodies in the order of arrival), ``piece``
 (bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no address
 and no link from a ticket to a body stands in any of them. One thread owns a store (the one that
 made it); several processes may have one each where the database is a server.
@@ -49,6 +49,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
+from discreet.service.protocol.ticket import SIZE
 
 BUCKET = 4 << 20
 """Bytes of a bucket, about."""
@@ -93,6 +94,8 @@ LIVE = ("open", "full", "sealed", "handed")
 STATES = (*LIVE, "done", "expired", "abandoned")
 VOID = -1
 """The manifest of tickets that nobody may use any more, although none is known to have been."""
+RECOVERY = -2
+"""The manifest of a row that is no ticket: its hash is the mark of the last `Store.recover`."""
 PROBE = "UPDATE about SET id = id"
 CLAIM = "UPDATE ticket SET uses = uses + 1, number = ? WHERE"
 GOOD = "uses < ? AND coalesce(number, -1) <> ?"
@@ -139,6 +142,7 @@ class Store(ABC):
         charter: of the study.
         filled: whether the last reports that were taken here have filled their batch.
         untidy: whether a log still holds what was deleted; `tidy` again.
+        mark: what `recover` has drawn.
     """
 
     migrations: ClassVar[Mapping[int, tuple[str, ...]]]
@@ -148,6 +152,7 @@ class Store(ABC):
         self._most = charter.participations
         self.filled = False
         self.untidy = False
+        self.mark = b""
         self._tickets = self._void = 0
         self._known = bytes(8)
         self._at = at
@@ -275,13 +280,20 @@ class Store(ABC):
     # --- tickets
 
     def admit(self, digests: Iterable[bytes]) -> None:
-        """Tickets that may take part; those that are known already stay as they are."""
+        """Tickets that may take part; those that are known already stay as they are.
+
+        After `recover` only those that bear its mark, and so were made after it.
+        """
         with self._transaction("admit"):
-            self._insert("ticket", [(digest,) for digest in sorted(digests)])
+            rows = self._execute("SELECT hash FROM ticket WHERE number = ?", RECOVERY)
+            mark = bytes(rows[0][0]) if rows else b""
+            new = [(one[:SIZE],) for one in sorted(digests) if not mark or one[SIZE:] == mark]
+            self._insert("ticket", new)
             self._count_tickets()
 
     def _count_tickets(self) -> None:
-        known = b"".join(bytes(one)[:8] for (one,) in self._execute("SELECT hash FROM ticket"))
+        query = "SELECT hash FROM ticket WHERE coalesce(number, 0) <> ?"
+        known = b"".join(bytes(one)[:8] for (one,) in self._execute(query, RECOVERY))
         self._tickets = len(known) // 8
         table = np.zeros(1 << max(3, (8 * self._tickets).bit_length()), np.uint8)
         drawn = np.frombuffer(known, ">u8") & np.uint64(8 * len(table) - 1)
@@ -364,12 +376,14 @@ class Store(ABC):
 
         It has forgotten who has sent a report since. So every ticket there is becomes void, however
         many uses it had left, what a batch holds is deleted, and manifests that it has not seen
-        stand for batches that are over. A ticket that is missing could be admitted later and count
-        its person too often: fewer tickets than the counted reports need are refused.
+        stand for batches that are over. Of tickets that it is not told of nobody knows how often
+        they were used: from now on a ticket is admitted only with a mark that is drawn here, which
+        nobody can have put on it before (`mark`).
 
         Args:
             chain: all signed manifests, from the analyser.
-            digests: of all tickets that were ever made, from the enroller.
+            digests: of tickets that were made so far, from the enroller; who sends one that is
+                missing is told that it is not known, instead of spent.
         """
         announced: list[Announced] = []
         for signed in chain:
@@ -377,16 +391,21 @@ class Store(ABC):
             announced.append(manifests.read(signed, self.charter, before))
             manifests.check_follows(announced[-1].manifest, before)
         counted = {  # the next manifest begins another batch, also if a later one forgot it
-            now.manifest.number: now.manifest.users
+            now.manifest.number
             for now, after in itertools.pairwise(announced)
             if after.manifest.batch > now.manifest.batch
         }
         with self._transaction("recover"):
-            self._insert("ticket", [(digest,) for digest in sorted(digests)])
+            self._execute("DELETE FROM ticket WHERE number = ?", RECOVERY)
+            self._insert("ticket", [(one[:SIZE],) for one in sorted(digests)])
             self._empty("report", "piece", "sealed")
             self._execute("UPDATE batch SET state = 'abandoned', live = NULL WHERE live = 1")
             query = "UPDATE ticket SET uses = ?, number = ? WHERE uses < ?"
             self._execute(query, self._most, VOID, self._most)
+            self.mark = os.urandom(SIZE)
+            self._insert("ticket", [(self.mark,)])
+            query = "UPDATE ticket SET uses = ?, number = ? WHERE hash = ?"
+            self._execute(query, self._most, RECOVERY, self.mark)
             for number, one in enumerate(announced):
                 rows = self._execute("SELECT hash FROM batch WHERE number = ?", number)
                 if rows and bytes(rows[0][0]) != one.hash:
@@ -400,15 +419,6 @@ class Store(ABC):
                 raise InvalidInputError(
                     f"This store knows manifest {last.number}, and the chain that was given ends "
                     f"before it: ask the analyser for all of its manifests. Nothing was changed."
-                )
-            ((known,),) = self._execute("SELECT count(*) FROM ticket")
-            reports = sum(counted.values())
-            if known < max([-(-reports // self._most), *counted.values()]):
-                raise InvalidInputError(
-                    f"The manifests say that {reports:,} reports were counted, up to {self._most} "
-                    f"of each person, and only {known:,} tickets are known: whoever holds one of "
-                    f"the others could be counted too often. Put the enroller's digests.txt of all "
-                    f"tickets ever made in place. Nothing was changed."
                 )
             self._count_tickets()
         self.tidy()
