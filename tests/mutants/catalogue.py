@@ -2340,7 +2340,14 @@ _SERVICE = (
         "a recovered store admits tickets that were made, and perhaps used, before",
         "if not mark or one[SIZE:] == mark]",
         "if not mark or one[SIZE:] != bytes(SIZE)]",
-        ("test_p22_no_ticket_that_was_made_before_a_recovery_is_good_after_it[9-2-sqlite",),
+        ("test_p22_no_ticket_that_was_made_before_a_recovery_is_good_after_it[sqlite-2-2",),
+    ),
+    Mutant(
+        "service-migration-frees-tickets",
+        "tickets that were spent in a store of version 2 are good again",
+        '"UPDATE ticket SET uses = 1 WHERE number IS NOT NULL",\n    ),\n}\n_PRAGMAS',
+        '"UPDATE ticket SET uses = 0 WHERE number IS NOT NULL",\n    ),\n}\n_PRAGMAS',
+        ("test_p19_a_store_goes_on[sqlite-2",),
     ),
     Mutant(
         "service-older-study-goes-on",

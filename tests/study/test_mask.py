@@ -111,6 +111,15 @@ def test_fit_recommends_possible_actions_alone(plain, tmp_path):
         discreet.evaluate_policy(data, bad, trust, vocabulary=names, sampler="simulation")
 
 
+def test_who_does_what_is_not_possible_takes_an_undeclared_action():
+    names = design_of(HEARTSTEPS).vocabulary
+    states, rewards = np.array([[0, 2, 0, 0]]), np.ones((1, 3))
+    one = discreet.mdp.Trajectories(states, np.array([[0, 0, 0]]), rewards)
+    found = discreet.fit(one, discreet.NoPrivacy(), vocabulary=names, sampler="simulation")
+    assert found.coverage.visits.sum(axis=1).tolist() == [1, 1, 1]
+    assert (found.coverage.other, found.behaviour_value) == (pytest.approx(1 / 3), 3)
+
+
 def test_devices_of_a_masked_study_are_described_in_plain_values(tmp_path):
     design = {**HEARTSTEPS, "trust": {"model": "local", "epsilon": 5.0}}
     arguments = design_of(design).arguments()

@@ -376,8 +376,8 @@ def recover(
     )
     say(
         f"{void} tickets are void, and so is every other that was made so far. Put recovery.txt, "
-        f"which stands beside digests.txt, into the enroller's folder, make new ones, and give them "
-        f"only to people who were never given any."
+        f"which stands beside digests.txt, into the enroller's folder, make new ones, and give "
+        f"them only to people who were never given any."
     )
 
 

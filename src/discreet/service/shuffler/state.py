@@ -16,10 +16,11 @@ can exist, and its people may send another report as after an expiry. Otherwise 
 have opened it, whatever it says: the use stays counted, so that nobody is in more than m releases.
 
 Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, the
-manifest of its last use, and how many uses; or the mark of a recovery), ``report`` (bodies in the order of arrival), ``piece``
-(bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no address
-and no link from a ticket to a body stands in any of them. One thread owns a store (the one that
-made it); several processes may have one each where the database is a server.
+manifest of its last use, and how many uses; or the mark of a recovery), ``report`` (bodies in the
+order of arrival), ``piece`` (bodies on their way into buckets), ``sealed`` (buckets of permuted
+envelopes). No time, no address and no link from a ticket to a body stands in any of them. One
+thread owns a store (the one that made it); several processes may have one each where the database
+is a server.
 
 *The permutation* is uniform over all envelopes of a group, from the operating system's randomness.
 Every envelope draws a bucket and, inside its bucket, a key of 64 bits; the order is that of bucket
