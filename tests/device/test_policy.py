@@ -52,6 +52,9 @@ def test_actions_by_name_and_number_with_defer_and_fallback(tmp_path):
     for state, step in (("dead", 0), (2, 0), (-1, 0), (True, 0), ("ill", "noon")):
         with pytest.raises(ValueError, match="or its number from 0, got"):
             policy.action(state, step)
+    file.write_text("step,state,action")
+    with pytest.raises(ValueError, match="Expected the policy as JSON, got"):
+        discreet.load_policy(file)
 
 
 @pytest.mark.core

@@ -8,7 +8,7 @@ import typer
 
 from discreet._files import check_output
 from discreet.cli.options import Json, whole
-from discreet.cli.output import Progress, compact, echo_json, need_extra, print_table, say
+from discreet.cli.output import Progress, echo_json, need_extra, print_table, say
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
@@ -93,13 +93,13 @@ def command(
 def _cells(row: "PlanRow", most: float) -> tuple[str, ...]:
     least = row.smallest_difference
     return (
-        compact(row.people),
+        f"{row.people:,}",
         row.trust,
         "" if row.epsilon is None else rounded_up(row.epsilon),
         f"over {most:.3g}" if least is None else f"{least:.2g}",
         f"{row.right:.0%}",
         f"{row.wrong:.0%}",
-        f"{row.gain:.0%}",
+        f"{row.gain:z.0%}",
         f"{row.recruitments:.3g}",
     )
 

@@ -137,8 +137,10 @@ def design(
         return
     say(f"{output}: a first design for {table}, by its header ({len(header)} columns) alone.")
     if blanks:
-        say(f"Fill in what is empty: {', '.join(blanks)}. Look it up in the protocol, not in the")
-        say("table: looking at people's data for states or ranges is not private.")
+        say(
+            f"Fill in what is empty: {', '.join(blanks)}. Look it up in the protocol, not in the "
+            f"table: looking at people's data for states or ranges is not private."
+        )
     say("Look at [table.columns], which is guessed from the columns' names.")
     say(f"Next: discreet check table {table} --design {output}")
 
@@ -568,7 +570,7 @@ def registry(
 
 @app.command()
 def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
-    """Check the whole file: pages, chain of hashes, nobody counted twice. It is only read."""
+    """Check the whole file: pages, chain of hashes, nobody counted too often. It is only read."""
     with Progress(quiet=json) as progress:
         progress(str(file))
         study = _opened(file, head, to_read=True)
@@ -586,7 +588,7 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
     newest = "has had this head" if head else "unknown: give the --head that you noted"
     rows = [
         ("file", "whole: every row matches the chain of hashes"),
-        ("users", f"{study.users:,} in {study.batches:,} batches, nobody twice"),
+        ("users", f"{study.users:,} in {study.batches:,} batches, nobody too often"),
         ("newest copy", newest),
         ("guaranteed to every user", str(study.guarantee)),
         *_key_rows(study),

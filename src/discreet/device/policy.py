@@ -16,6 +16,9 @@ DEFER = "DEFER"
 class LoadedPolicy:
     """What to do at each step and in each state, by name or by number.
 
+    A number counts from 0. Where names are numbers that count otherwise ("1", "2", "3"), it could
+    be either, and is refused.
+
     Attributes:
         states, steps: their names, in the order of the file, which numbers count.
         guarantee: of the people that it was learnt from.
@@ -86,4 +89,11 @@ def _name(given: str | int, names: tuple[str, ...], what: str) -> str:
 
 def load_policy(path: str | Path) -> LoadedPolicy:
     """Read a policy that `discreet fit` or a study has written as JSON."""
-    return LoadedPolicy(json.loads(Path(path).read_text("utf-8")))
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except ValueError:
+        raise ValueError(
+            f"Expected the policy as JSON, got {str(path)!r}, which is not; write it with "
+            f"`--output policy.json`."
+        ) from None
+    return LoadedPolicy(content)

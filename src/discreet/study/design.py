@@ -254,6 +254,7 @@ def first_design(
         'model = "central"                   # whoever has this table sees it',
         "epsilon = 1.0",
         "delta = 1e-6                        # far below one over the number of people",
+        "# participations = 2                # if people come back: how often, at most",
         "",
         "[table]",
         named("reward_range", "[least, largest] reward of a step that can be"),
@@ -266,12 +267,21 @@ def first_design(
         '# gap = {state = "away", reward = 0}        # steps between two rows',
         '# padding = {end = "gone", reward = 0}      # steps after the last row',
         "",
-        "[table.columns]                     # which is which, guessed by their names; others are",
-        *textwrap.wrap(", ".join(others), 90, initial_indent="# ", subsequent_indent="# "),
+        "[table.columns]                     # which is which, guessed by their names",
+        *textwrap.wrap(
+            f"Others: {', '.join(others)}" if others else "",
+            90,
+            initial_indent="# ",
+            subsequent_indent="# ",
+        ),
         *(line(role, about, columns.get(role), "") for role, about in _ABOUT.items()),
     ]
     more = {"episode": "which of the person's episodes", "next_state": "how they were afterwards"}
     lines += [line(role, about, columns[role]) for role, about in more.items() if role in columns]
+    if "episode" not in columns:
+        lines.append(
+            '# episode = "COLUMN"                # which of the person\'s episodes, if several'
+        )
     return "\n".join(lines) + "\n", blanks
 
 

@@ -29,20 +29,21 @@ def digests_of(users: Iterable[object], key: bytes) -> dict[bytes, str]:
         if digest in found:
             raise StudyError(
                 f"User {quoted(name)} has taken part already, in this batch; a user is in a batch "
-                f"once, nothing was counted."
+                f"once, with one episode; nothing was counted."
             )
         found[digest] = name
     warn_of_lookalikes(found.values())
     return dict(sorted(found.items()))
 
 
-def seen_before(name: str, participations: int = 1) -> StudyError:
-    """The refusal of a user who comes again, or comes too often."""
+def seen_before(name: str, participations: int = 1, others: int = 0) -> StudyError:
+    """The refusal of a user who comes again, or comes too often, as others here do."""
     if participations == 1:
         rule = "has taken part already; a user takes part once"
     else:
         rule = f"has taken part {participations} times, as often as is guaranteed for"
-    return StudyError(f"User {quoted(name)} {rule}, nothing was counted.")
+    more = f"; so have {others:,} others of this batch" if others else ""
+    return StudyError(f"User {quoted(name)} {rule}{more}. Leave them out; nothing was counted.")
 
 
 SIZE = 16

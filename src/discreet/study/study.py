@@ -696,8 +696,9 @@ class Study:
             raise StudyError(
                 f"Expected a list of users' names, got {type(users).__name__}; nothing was counted."
             )
-        self._check_number(len(users), batch)
-        return digests_of(users, self._key)
+        people = digests_of(users, self._key)
+        self._check_number(len(people), batch)
+        return people
 
     def _check_number(self, users: int, batch: Batch) -> None:
         left = self.episodes - self.users
@@ -720,8 +721,9 @@ class Study:
         places = self._participants.matches(digests, most)
         if places:
             ordered = split(digests)
-            for digest in sorted(change.holds({ordered[place] for place in places}, most)):
-                raise seen_before(people[digest], most)
+            known = sorted(change.holds({ordered[place] for place in places}, most))
+            if known:
+                raise seen_before(people[known[0]], most, len(known) - 1)
 
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
         rounding = self._generators["rounding"]

@@ -76,6 +76,16 @@ def files(tmp_path_factory):
     return bundled(study)
 
 
+def test_the_page_counts_participations_and_protects_all_of_a_persons(made):
+    study, files = made
+    text = " ".join(files["dossier.html"].decode().split())
+    assert "nobody counted twice" not in text and "participant's whole episode" not in text
+    assert f"{study.users:,} of {study.episodes:,}, in {study.batches:,} batches" in text
+    if study.guarantee.notion != "none":
+        assert "all that one participant did in the study, the unit below" in text
+        assert f"unit: {study.guarantee.unit}".replace("'", "&#39;") in text
+
+
 def unpacked(files, folder):
     folder.mkdir()
     for name, content in files.items():

@@ -141,8 +141,8 @@ def render(material: Material) -> str:
             ],
             noise=list(noise_lines(study.mechanism, sizes)),
             extended="; ".join(
-                f"to {entry['episodes']:,} participants when {entry['total']:,} were counted, and "
-                f"what they had shown could be read"
+                f"to {entry['episodes']:,} participations when {entry['total']:,} were counted, "
+                f"and what they had shown could be read"
                 for entry in entries
                 if entry["kind"] == "extend"
             ),

@@ -129,7 +129,7 @@ def _basic(study: "Study", about: About, name: str) -> dict[str, Plain]:
         "data_curators": list(about.curators) or [f"{OPEN}who publishes it"],
         "description": f"A policy: which of {len(names.actions)} actions to take in "
         f"{len(names.states)} states at {len(names.steps)} steps, learnt by "
-        f"{study.config['learner']} from {study.users:,} participants.",
+        f"{study.config['learner']} from {study.users:,} participations.",
         "intended_use": about.use or f"{OPEN}what it is meant for",
         "data_product_type": "Machine learning model",
         "data_product_region": about.region or f"{OPEN}whose data, or whose laws",
@@ -193,8 +193,8 @@ _FIELDS = {
     },
     "privacy_loss": {
         "privacy_unit": "{guarantee.unit}",
-        "privacy_unit_details": "Adjacent data sets have the same participants; {guarantee.unit} "
-        "is replaced by any other ({guarantee.neighbours}).",
+        "privacy_unit_details": "Adjacent data sets have the same participants and differ in "
+        "{guarantee.unit}, replaced by any other ({guarantee.neighbours}).",
         "privacy_parameters_details": "{guarantee}. {notion}; for all that a person does in this "
         "study.",
     },
@@ -206,7 +206,7 @@ _FIELDS = {
         "release_type_details": "One release {releases} so far. A person takes part {often}; "
         "nothing is renewed.",
         "data_source_type": "Dynamic",
-        "data_source_type_details": "Participants come over time: {users} so far.",
+        "data_source_type_details": "Participants come over time: {users} participations so far.",
         "access_type": "Non-interactive",
         "access_type_details": "Policies and the dossier are published; nobody asks the data "
         "anything.",

@@ -233,7 +233,7 @@ def check_ledger(bundle: Bundle) -> str:
         expect(head == bundle.known_head, f"the head is {head}, not {bundle.known_head}")
     page.says(9, "ledger head", head)
     expect(head in page.texts[0] and head in page.texts[11], "the page is about another head")
-    said, batches = page.fact(0, "Participants"), len(bundle.batches)
+    said, batches = page.fact(0, "Participations"), len(bundle.batches)
     planned = [e["episodes"] for e in bundle.entries if e["kind"] == "extend"]
     planned.insert(0, bundle.design["episodes"])
     counted = f"{bundle.users:,} of {planned[-1]:,}, in {batches:,} batch"
@@ -281,7 +281,7 @@ def check_design(bundle: Bundle) -> str:
     expect(digest == bundle.entries[0]["config"], "the ledger began with another design")
     page.says(9, "configuration (the study's identity)", digest)
     page.says(4, "learner", design["learner"])
-    page.says(4, "participants in all", f"{design['episodes']:,}")
+    page.says(4, "participations in all", f"{design['episodes']:,}")
     given = {name: value for name, value in design["trust"].items() if value is not None}
     trust = sorted(f"{name} {value}" for name, value in given.items())
     said = page.fact(4, "trust model")
