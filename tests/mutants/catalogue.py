@@ -2408,8 +2408,8 @@ _SERVICE = (
     Mutant(
         "service-tickets-as-digests",
         "a shuffler takes the enroller's file of tickets for its digests",
-        "if len(value) != SIZE or not line.startswith(mark):",
-        "if len(value) != SIZE:",
+        "if len(value) not in sizes or not line.startswith(mark):",
+        "if len(value) not in sizes:",
         ("test_tickets_are_not_taken_for_digests_nor_digests_for_tickets",),
     ),
     Mutant(
