@@ -12,6 +12,7 @@ import discreet
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms import toeplitz
+from discreet.privacy.mechanisms.toeplitz import LARGEST_COUNT
 from discreet.privacy.mechanisms.unbounded import factors
 from discreet.privacy.sampling.samplers import SimulationSampler
 
@@ -61,6 +62,21 @@ def test_closed_forms_are_the_sums_of_the_series():
         tail = (v * p**n) @ (1 / (1 - np.outer(p, p))) @ (v * p ** (n + lag))
         summed = float(c[:n] @ c[lag:] + tail)
         assert summed < made.product(lag) < 1.005 * summed
+        square = math.ldexp(made.column, -made.grid.column) ** 2
+        if lag:  # two participations of a stream that never ends
+            assert 2 + 2 * square * summed < made.returning(2, lag) < 2.01 + 2 * square * summed
+
+
+def test_the_cost_of_the_grid_is_that_of_the_longest_stream(monkeypatch):
+    asked, real = [], toeplitz.grid_delta
+
+    def recorded(steps, cells, epsilon):
+        asked.append(cells)
+        return real(steps, cells, epsilon)
+
+    monkeypatch.setattr(toeplitz, "grid_delta", recorded)
+    made = stream(50, epsilon=0.875)
+    assert asked == [made.sensitivity.units * (LARGEST_COUNT // made.sensitivity.pile)]
 
 
 def test_columns_have_norm_one_at_most_and_nearly_so_in_the_end():
