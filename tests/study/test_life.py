@@ -60,6 +60,9 @@ def test_under_shuffle_exactly_those_who_were_asked_for(tmp_path):
     data = episodes_of(study, 0, few)
     with pytest.raises(StudyError, match=rf"hides among exactly .* reissue\(users={few}\)"):
         study.tell(reports_of(study, data), users=names(study, few), token=study.token)
+    least = study.driver.min_users
+    with pytest.raises(StudyError, match=rf"got {least - 1}; .* reissue\(users={least}\)"):
+        study.tell([], users=names(study, least - 1), token=study.token)
     study.reissue(few)
     assert study.batch_size == few
     study.tell(reports_of(study, data), users=names(study, few), token=study.token)

@@ -704,10 +704,11 @@ class Study:
         left = self.episodes - self.users
         most = left if self.driver.schedule == "continual" else batch.users
         if self.driver.fixed and users != most:
+            fewer = min(max(users, self.driver.min_users), most)
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
-                f"exactly {most}, so reissue(users={users}), `study reissue --users {users}`, and "
-                f"let new users encode, or the same if nobody has seen their reports "
+                f"exactly {most}, so reissue(users={fewer}), `study reissue --users {fewer}`, and "
+                f"let {fewer} new users encode, or the same if nobody has seen their reports "
                 f"(returning='unseen'). Nothing was counted."
             )
         if not 1 <= users <= most:
