@@ -83,22 +83,24 @@ def rows(users: int, runs: int, seed: int) -> Iterator[dict[str, Any]]:
 
 def draw(found: list[dict[str, Any]], path: Path) -> None:
     """Noise over that of one participation, and regret."""
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+    named = {"central": "studies, central and shuffle", "central, fit": "fit", "local": "local"}
     for style, name in zip(STYLES, RELEASES, strict=False):
         mine = [row for row in found if row["release"] == name]
-        colour = TRUST_COLOURS[name.split(",")[0]]
-        line = {"color": colour, "linestyle": style, "marker": "o", "label": name}
-        left.plot(TIMES, [row["times"] for row in mine], **line)
+        line = {"color": TRUST_COLOURS[name.split(",")[0]], "linestyle": style, "marker": "o"}
+        if name in named:
+            left.plot(TIMES, [float(row["times"]) for row in mine], label=named[name], **line)
         if mine[0]["users"]:
-            heights = [row["regret"] for row in mine]
-            right.errorbar(TIMES, heights, [2 * row["error"] for row in mine], **line)
+            heights = [float(row["regret"]) for row in mine]
+            errors = [2 * float(row["error"]) for row in mine]
+            right.errorbar(TIMES, heights, errors, label=name, **line)
     for axes, text in ((left, "noise, over that of one"), (right, "regret")):
         axes.set(xscale="log", yscale="log", xlabel="participations m", ylabel=text)
         axes.set_xticks(TIMES, [str(m) for m in TIMES])
         axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
     left.set_yticks(TIMES, [str(m) for m in TIMES])
-    left.legend(frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -108,16 +110,19 @@ def main() -> None:
     command.add_argument("--users", type=int, default=100_000, help="episodes of a run")
     command.add_argument("--runs", type=int, default=60, help="of each cell, at least 2")
     command.add_argument("--seed", type=int, default=7001)
-    given = command.parse_args()
-    found = []
-    for row in rows(given.users, given.runs, given.seed):
-        found.append(row)
-        print(*row.values(), sep="\t", flush=True)
-    here = Path(__file__).parent
-    with (here / "tables" / "participations.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, found[0])
-        table.writeheader()
-        table.writerows(found)
+    command.add_argument("--draw", action="store_true", help="the table on file, nothing else")
+    given, here = command.parse_args(), Path(__file__).parent
+    place, found = here / "tables" / "participations.csv", list[dict[str, Any]]()
+    if given.draw:
+        found = list(csv.DictReader(place.read_text().splitlines()))
+    else:
+        for row in rows(given.users, given.runs, given.seed):
+            found.append(row)
+            print(*row.values(), sep="\t", flush=True)
+        with place.open("w", newline="") as file:
+            table = csv.DictWriter(file, found[0])
+            table.writeheader()
+            table.writerows(found)
     draw(found, here.parent / "docs" / "figures" / "participations.svg")
 
 
