@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ pytest.importorskip("flint")
 import discreet
 from discreet.errors import StudyError
 from discreet.mdp.simulation import sample_trajectories
+from discreet.privacy.certificates import verify
+from discreet.study.dossier import review
 from discreet.study.dossier.bundle import members, zipped
 from discreet.study.dossier.evidence import proofs
 from discreet.study.dossier.page import Material, digest_of_sources
@@ -295,6 +298,31 @@ EDITS = {
     "a policy that promises more": ("policy", edit("policy.json", r"\(1, 0\)", "(0.1, 0)")),
     "a policy that is worth more": ("policy", edit("policy.json", r'"value": 0', '"value": 7')),
     "another cell on the page": ("policy", edit("dossier.html", r"<td>\(wait\)", "<td>(treat)")),
+    "another way to read tables": (
+        "design", edit("dossier.html", r"(tables are read</td><td>)", r"\g<1>sheet x, ")),
+    "another start": ("design", edit("dossier.html", r"(begin in</td><td>)[^<]+", r"\g<1>well")),
+    "other dynamics": ("design", edit("dossier.html", r"(dynamics</td><td>)[^<]+", r"\g<1>none")),
+    "other settings": ("design", edit("dossier.html", r"(settings</td><td>)[^<]+", r"\g<1>aim x")),
+    "other rewards": ("design", edit("dossier.html", r"rewards from\s+\S+", "rewards from 9")),
+    "better odds": ("guarantee", edit("dossier.html", r"73\.2%", "50.1%")),
+    "less risk": ("guarantee", edit("dossier.html", r"2\.72 in 100", "1.01 in 100")),
+    "another flavour": ("guarantee", edit("dossier.html", r"Pure DP", "Approximate DP")),
+    "another unit": ("guarantee", edit("dossier.html", r"(unit</td><td>)one", r"\g<1>any")),
+    "another model": ("guarantee", edit("dossier.html", r"<td>Central<", "<td>Local<")),
+    "other parameters": ("guarantee", edit("dossier.html", r"\(1, 0\)-JDP", "(0, 0)-JDP")),
+    "another domain": ("guarantee", edit("dossier.html", r"reward from 0 to", "reward from -9 to")),
+    "another trust in the registry": (
+        "guarantee", edit("dossier.html", r"(Trust</td><td>)[^<]+", r"\g<1>Nobody.")),
+    "another mechanism": ("certificates", edit("dossier.html", r"(mechanism</td><td>)", r"\g<1>x")),
+    "another file in section 5": ("certificates", edit("dossier.html", r"<pre>", "<pre>ε = 0.1 ")),
+    "nobody is trusted": ("page", edit("dossier.html", r"The operator is trusted", "Nobody is")),
+    "more is protected": ("page", edit("dossier.html", r"You are not protected", "You are safe")),
+    "another version": ("page", edit("dossier.html", r"(entries</td><td><code>)", r"\g<1>x")),
+    "a style that hides": ("page", edit("dossier.html", r"</style>", "td{display:none}</style>")),
+    "a block on top": (
+        "page", edit("dossier.html", r"</body>", '<div style="position:fixed">ε = 0</div></body>')),
+    "a hidden row": ("page", edit("dossier.html", r'<td class="k">', '<td hidden="">')),
+    "a picture on top": ("page", edit("dossier.html", r"</body>", '<img src="data:,"></body>')),
     "another hash on the page": ("page", edit("dossier.html", r"<h2>2\.", f"{'ab' * 32}<h2>2.")),
 }  # fmt: skip
 
@@ -305,6 +333,36 @@ def test_an_edit_is_found_by_who_compares_the_files(what, files, tmp_path):
     check, change = EDITS[what]
     refused = found(summed(change(files)), tmp_path / "review", "files", check)
     assert list(refused) == [check]
+
+
+def test_another_difference_or_standard_error_is_found(files, tmp_path):
+    policy = json.loads(files["policy.json"])
+    row = policy["policy"][0]
+    row |= {"defer": False, "difference": 1.0, "standard_error": 0.5}
+    said = f"{row['action']} +1.00 ± 0.50"
+    page = files["dossier.html"].decode().replace(f"<td>({row['action']})", f"<td>{said}", 1)
+    right = files | {"dossier.html": page.encode(), "policy.json": json.dumps(policy).encode()}
+    assert found(right, tmp_path / "right", "policy") == {}
+    for number, name, old, new in [
+        (0, "dossier.html", "+1.00 ±", "+9.00 ±"),
+        (1, "dossier.html", "± 0.50", "± 0.01"),
+        (2, "policy.json", '"difference": 1.0', '"difference": 9.0'),
+    ]:
+        wrong = right | {name: right[name].replace(old.encode(), new.encode())}
+        refused = found(wrong, tmp_path / str(number), "policy")
+        assert "section 7 of the page says" in refused["policy"]
+
+
+def test_it_says_what_it_trusts_and_what_it_leaves_out(files, tmp_path):
+    """A program that accepts everything is found by its SHA-256, in the text that came with it."""
+    said = bare(unpacked(files, tmp_path / "review")).stdout
+    for name, module in (("review.py", review), ("verify.py", verify)):
+        digest = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()
+        assert f"{digest}  {name}" in said
+        assert f"{digest}  {name}" in files["README.txt"].decode()
+    assert "Compare their SHA-256" in said
+    for text in review.UNCHECKED:
+        assert text in said
 
 
 def test_nothing_else_is_refused(files, tmp_path):

@@ -38,6 +38,7 @@ from discreet.study.dossier.page import (
     gather,
     render,
 )
+from discreet.study.ledger import software
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -56,7 +57,11 @@ and about no later one. Unpack it into an empty folder and run, with Python 3.11
 
 Get the head, and the SHA-256 of the zip file, from the operator on another way than this bundle
 (on paper, by telephone): whoever can edit one file can edit all of them, this one included.
-`review.py` needs nothing but Python. It says what it checked, and what no file can show.
+`review.py` needs nothing but Python. It says what it checked, and what no file can show. It trusts
+itself and `verify.py`: compare both with `study/dossier/review.py` and
+`privacy/certificates/verify.py` in the source of discreet {version}, which you get elsewhere:
+
+{programs}
 
 {files}
 
@@ -66,7 +71,7 @@ Every claim of the dossier, and its command:
 """
 _FILES = {
     "dossier.html": "the page to sign",
-    "review.py": "checks every claim of it that the other files can confirm",
+    "review.py": "checks what the other files can confirm of it, and lists what they cannot",
     "verify.py": "checks a certificate with integers alone; proof on top",
     "certificate-*.json": "the proof that the noise is enough",
     "ledger.jsonl": "what happened, entry by entry, each with the hash of the one before it",
@@ -111,7 +116,6 @@ def members(material: Material) -> dict[str, bytes]:
         learnt = policy.read_bytes()
     lines, participants, design = study.record
     made = {
-        "README.txt": _readme(material).encode(),
         "dossier.html": render(material).encode(),
         "review.py": Path(review.__file__).read_bytes(),
         "verify.py": Path(verifier.__file__).read_bytes(),
@@ -121,6 +125,7 @@ def members(material: Material) -> dict[str, bytes]:
         "policy.json": learnt,
         **{name: f"{text}\n".encode() for name, text in certificates(material).items()},
     }
+    made["README.txt"] = _readme(material, made).encode()
     sums = (f"{hashlib.sha256(made[name]).hexdigest()}  {name}\n" for name in sorted(made))
     return made | {review.SUMS: "".join(sums).encode()}
 
@@ -136,7 +141,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-def _readme(material: Material) -> str:
+def _readme(material: Material, made: dict[str, bytes]) -> str:
     study = material.study
     listed = "\n".join(f"- {name}: {text}" for name, text in _FILES.items())
     how = "\n".join(
@@ -144,4 +149,16 @@ def _readme(material: Material) -> str:
     )
     name = study.path.name
     line = "=" * (len("The bundle of the study ") + len(name))
-    return _README.format(name=name, line=line, head=study.head, files=listed, commands=how)
+    programs = "\n".join(
+        f"    {hashlib.sha256(made[file]).hexdigest()}  {file}"
+        for file in ("review.py", "verify.py")
+    )
+    return _README.format(
+        name=name,
+        line=line,
+        head=study.head,
+        version=software()["discreet"],
+        programs=programs,
+        files=listed,
+        commands=how,
+    )

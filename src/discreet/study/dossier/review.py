@@ -1,7 +1,7 @@
 """Check a study's bundle: python -I review.py [--head HEAD].
 
 One file, standard library; nothing of the project is imported but `verify.py`, which stands beside
-it and stands alone. Every claim of `dossier.html` that the other files can confirm is confirmed:
+it, stands alone and is trusted. Claims of `dossier.html` that the other files confirm:
 
 - every file has the SHA-256 that `SHA256SUMS` says, and no other file is there;
 - the entries of `ledger.jsonl` quote each other's hashes up to the head, and count the users and
@@ -12,7 +12,10 @@ it and stands alone. Every claim of `dossier.html` that the other files can conf
 - the guarantee of the last entry is the design's, and the page's;
 - every certificate is proven again, for this design, at most this epsilon and delta, and is the one
   that the page holds;
-- `policy.json` is the policy that the ledger recorded and the page shows.
+- `policy.json` is the policy that the ledger recorded and the page shows, with its differences;
+- the words about this kind of privacy, and the looks of the page, are those of this program.
+
+What is not compared is printed at the end (`UNCHECKED`): read it.
 
 Who can edit one file can edit all of them, this one included. So get the head, and the SHA-256 of
 the zip file, from the operator on another way (on paper, by telephone), and give the head.
@@ -48,12 +51,37 @@ ROUNDED = Fraction(1001, 1000)
 NOTIONS = {"Central": "JDP", "Local": "LDP", "Shuffle": "SDP", "NoPrivacy": "none"}
 SIMULATED = "SIMULATED, protects nobody"
 GUARANTEE = re.compile(r"\(([^,]+), ([^)]+)\)-(JDP|LDP|SDP)(?: by [^,]+)?, (.+), replace-one")
+TAGS = re.compile(
+    "html|head|meta|link|title|style|body|h[123]|p|div|table|caption|thead|tbody|tr|th|td|ul|li|"
+    "code|b|i|br|sup|span|small|a|details|summary|pre|svg|g|rect|text"
+)
+LOOKS = "8ddf0a191d8d3c7d7b2b191776088689d1e40a6a6d563bdb848c25c2d51010a1"
+"""SHA-256 of the style sheet."""
+WORDS = {
+    "JDP": "e583532f3f5f30c454d1ae0c0bae6e1cb8dc9040f8893e169bcb417fb47e1bf8",
+    "LDP": "7e13d1c2b56a84c1b687b3dd5ac256f738972d8d637557805950986fd0817684",
+    "SDP": "738e87662276b92564d44424844fae60e965fc4fb459865815c194cc3289c127",
+    "none": "2b0fadf097d08e6be1cb4f94035c127410e26ffd0f067fb3cf7c805a44f92890",
+}
+"""SHA-256 of what a page says of each notion, its numbers left out (see `Page.words`)."""
+MEANING = (
+    r"more than (\S+) times as likely",
+    r"right in at most (\S+)% of cases",
+    r"gives at most (\S+) to 9 ",
+    r"harms at most (\S+) in 100 with",
+)
+"""What a page says that epsilon and delta mean."""
 FIRST, LAST = 20, 20
 """Entries of a long ledger that the page shows."""
 UNCHECKED = (
-    "that the numbers of the audit (section 6) were found: `discreet audit` finds them again",
-    "the value of the policy and its differences: they are estimates from noisy counts that stay "
+    "that the audit (first page, section 6) was run and found this: `discreet audit` repeats it",
+    "the value of the policy, its differences, standard errors and where it defers: the page says "
+    "what policy.json says, but the ledger records the actions alone, and the noisy counts stay "
     "with the operator",
+    "what no other file repeats: how the study ended and the other rows of the registry (first "
+    "page), the assumptions (1), possible actions, stages and settings beyond the design's (4), "
+    "the deviation of the noise (5), today's value, what such a study finds, notes and the picture "
+    "(7), the page's own software (9), the commands (10)",
     "that the program that ran drew this noise: `discreet check study` tries it at the operator's",
     "what people do: raw data that was kept, one person under two names, a shuffler that colludes",
 )
@@ -92,15 +120,24 @@ class Page(HTMLParser):
         self.texts: dict[int, str] = {0: ""}
         self.rows: dict[int, list[list[str]]] = {0: []}
         self.saved: dict[str, bytes] = {}
+        self.unread: dict[str, str] = {"style": "", "pre": ""}
+        self.strange: list[str] = []  # tags and attributes that no page has
         self._section = 0
-        self._unread = 0  # inside <style> or <pre>
+        self._unread = ""  # inside <style> or <pre>
         self._heading = self._in_cell = False
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
-        self._unread += tag in ("style", "pre")
+        self._unread = tag if tag in self.unread else self._unread
+        coloured = tag == "i" and re.fullmatch(r"background:#[0-9a-f]{6}", found.get("style", ""))
+        plain = {"style", "hidden", "http-equiv"}.isdisjoint(found) or coloured
+        known = TAGS.fullmatch(tag) and (
+            tag != "link" or found == {"rel": "icon", "href": "data:,"}
+        )
+        if not (plain and known) or any(name.startswith("on") for name in found):
+            self.strange.append(f"<{tag} {' '.join(found)}>")
         self._heading = tag == "h2"
         if tag == "tr":
             self.rows[self._section].append([])
@@ -112,11 +149,12 @@ class Page(HTMLParser):
             self.saved[found["download"]] = base64.b64decode(content, validate=True)
 
     def handle_endtag(self, tag: str) -> None:
-        self._unread -= tag in ("style", "pre")
+        self._unread = "" if tag in self.unread else self._unread
         self._in_cell = self._in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
         if self._unread:
+            self.unread[self._unread] += data
             return
         if self._heading and (number := re.match(r"(\d+)\. ", data)):
             self._section = int(number[1])
@@ -136,6 +174,16 @@ class Page(HTMLParser):
         """Refuse a page that says something else."""
         said = self.fact(section, name)
         expect(said == text, f"{name!r} of section {section} of the page is {said!r}, not {text!r}")
+
+    @property
+    def words(self) -> str:
+        """SHA-256 of the cards, formula, parties and limits, with # for every number."""
+        cards = self.texts[0].partition("Who is trusted")[2].partition("\nParticipants")[0]
+        formula = self.texts[1].partition("In mathematics: ")[2].partition("; unit:")[0]
+        parties = [row for row in self.rows[2] if row[0][:23] != "Who holds the study's k"]
+        said = f"{cards} {formula} {self.texts[3]} {parties}".replace(SIMULATED, "")
+        whole = " ".join(said.split())
+        return sha256(re.sub(r"\d[\d.]*(?:e[+-]?\d+)?", "#", whole).encode())
 
 
 class Bundle:
@@ -191,6 +239,11 @@ class Bundle:
     @property
     def certificates(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob("certificate-*.json"))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        least, most = self.design.get("table", {}).get("reward_range", (0, 1))
+        return float(least), float(most)
 
     def size(self, kind: str) -> int:
         """How many states, actions or steps the design has."""
@@ -293,9 +346,33 @@ def check_design(bundle: Bundle) -> str:
     expect(warned == (promises and not secure), "the page hides, or invents, a rehearsal")
     for kind in ("states", "actions", "steps"):
         names = bundle.names(kind)
-        more = f", … ({len(names):,} in all)" if len(names) > 60 else ""
-        page.says(4, f"{kind} ({len(names)})", ", ".join(names[:60]) + more)
+        page.says(4, f"{kind} ({len(names)})", _listed(names))
+    states, starts = bundle.names("states"), design["start_states"]
+    some = len(set(starts)) < len(states)
+    page.says(4, "episodes begin in", _listed([states[i] for i in starts]) if some else "any state")
+    stationary = "said not to depend on the step" if design["stationary"] else "by step"
+    page.says(4, "dynamics", stationary)
+    for name, key in (("how tables are read", "table"), ("learner's settings", "settings")):
+        shown, due = (set(x.split(", ")) for x in (page.fact(4, name), _plain(design.get(key, {}))))
+        right = shown == due or (key == "settings" and (shown > due or not design.get(key)))
+        expect(right, f"{name!r} is {page.fact(4, name)!r} on the page, {due} in the design")
+    rewards = re.search(r"rewards from\s+(\S+) to (\S+) each", page.texts[7])
+    least, most = bundle.reward_range
+    right = rewards is not None and [float(x) for x in rewards.groups()] == [least, most]
+    expect(right, f"section 7 of the page does not say that rewards go from {least} to {most}")
     return f"{digest}, {design['learner']}, {', '.join(trust)}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f", … ({len(names):,} in all)" if len(names) > 60 else ""
+    return ", ".join(names[:60]) + more
+
+
+def _plain(value: object) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    parts = [f"{name} {_plain(part)}" for name, part in value.items() if part is not None]
+    return ", ".join(parts) or "as usual"
 
 
 def check_guarantee(bundle: Bundle) -> str:
@@ -316,7 +393,37 @@ def check_guarantee(bundle: Bundle) -> str:
         expect(Fraction(stated) <= due, f"the {name} {stated} is above the design's")
     pair = f"ε = {epsilon}, δ = {delta} ({notion})"
     expect(pair in first and pair in bundle.page.texts[1], f"the page does not say {pair}")
+    if float(epsilon) <= 700:
+        _check_meaning(bundle.page, float(epsilon), float(delta))
+    shape = "{} steps with one of {} states, one of {} actions and a reward from {:g} to {:g}."
+    sizes = [bundle.size(kind) for kind in ("steps", "states", "actions")]
+    for name, due in {
+        "Flavour": "Approximate DP" if float(delta) else "Pure DP",
+        "Privacy unit": unit,
+        "Deployment model": trust["model"],
+        "Neighbours": f"the same participants; {unit} is replaced by any other (replace-one).",
+        "Parameters": f"{text}. ",
+        "Data domain": shape.format(*sizes, *bundle.reward_range),
+    }.items():
+        stated = bundle.page.fact(0, name)
+        right = due in stated if due[-1] in ". " else stated == due
+        expect(right, f"{name!r} on the first page is {stated!r}, not {due!r}")
+    expect(bundle.page.fact(0, "Trust") in first.partition("What is guaranteed")[0], "other trust")
     return text
+
+
+def _check_meaning(page: Page, epsilon: float, delta: float) -> None:
+    """Odds and risks are those of epsilon and delta, both of which are rounded up."""
+    least, most = (_meaning(math.exp(e), delta) for e in (epsilon / float(ROUNDED), epsilon))
+    for pattern, low, high in zip(MEANING, least, most, strict=True):
+        said = re.findall(pattern, page.texts[0]) + re.findall(pattern, page.texts[1])
+        right = [0.999 * low <= float(text) <= 1.02 * high for text in said]
+        expect(bool(said) and all(right), f"the page says {pattern!r} with {said}, not {high:.4g}")
+
+
+def _meaning(factor: float, delta: float) -> tuple[float, ...]:
+    right = min(1.0, (factor + delta) / (factor + 1))
+    return factor, 100 * right, factor + 1000 * delta, min(100.0, factor + 100 * delta)
 
 
 def _guaranteed(text: str) -> tuple[str, str, str, str]:
@@ -332,6 +439,10 @@ def check_certificates(bundle: Bundle) -> str:
     """Every certificate is proven again, and is one of this study and of this page."""
     page, names = bundle.page, bundle.certificates
     says_so = page.fact(0, "The noise") == "certified"
+    if not says_so:
+        page.says(0, "The noise", "not certified: see section 5")
+    inside = "".join(bundle.read(name).decode().strip() for name in names)
+    expect(page.unread["pre"] == inside, "section 5 of the page prints other certificates")
     expect(page.saved.keys() == set(names), "the page holds other certificates")
     digests = [row[1] for row in page.rows[9] if row[0] == "certificate"]
     if not names:
@@ -391,6 +502,7 @@ def _check_release(bundle: Bundle, name: str, data: Any) -> None:
     for field, stated in (("epsilon", epsilon), ("delta", delta)):
         proven = bundle.releases * Fraction(data[field])
         expect(proven <= Fraction(stated), f"{name} proves a larger {field} than is guaranteed")
+    page.says(5, "mechanism", release["mechanism"])
     page.says(5, "statistics", ", ".join(release["statistics"]))
     page.says(5, "noise distribution", data["noise"]["name"])
     if name == bundle.certificates[0]:
@@ -423,7 +535,7 @@ def check_policy(bundle: Bundle) -> str:
 def _worth(bundle: Bundle, value: float, low: float, high: float) -> str:
     """The value as the page says it: not known where it may be nearly anything."""
     expect(low <= value <= high, f"the policy is worth {value}, which is outside its interval")
-    least, most = bundle.design.get("table", {}).get("reward_range", (0, 1))
+    least, most = bundle.reward_range
     if high - low > 0.99 * (most - least) * bundle.size("steps"):
         return "not known yet"
     digits = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
@@ -441,13 +553,28 @@ def _check_cells(shown: list[list[str]], rows: list[Any], states: int) -> None:
         named = [row["state"]] if wide else [row["step"], row["state"]]
         cell = cells[1 + number // states] if wide else cells[2]
         action = row["action"]
-        right = cell == f"({action})" if row["defer"] else cell.startswith(f"{action} ")
+        right = cell == (f"({action})" if row["defer"] else f"{action} {_evidence(row)}")
         expect(right and cells[: len(named)] == named,
                f"section 7 of the page says {cell!r} at {row['step']}, {row['state']}")  # fmt: skip
 
 
+def _evidence(row: Any) -> str:
+    """The difference and its standard error, both to the error's second digit."""
+    value, error = row["difference"], row["standard_error"]
+    digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 3
+    return f"{value:+,.{digits}f} ± {error:,.{digits}f}"
+
+
 def check_page(bundle: Bundle) -> str:
-    """The page names no other hash than those that were checked."""
+    """The page has known looks and words, true versions and no hash but those that were checked."""
+    page = bundle.page
+    expect(not page.strange, f"the page has {page.strange[:3]}, which could hide or cover a text")
+    expect(sha256(page.unread["style"].strip().encode()) == LOOKS, "the page has another style")
+    notion = NOTIONS[bundle.design["trust"]["model"]]
+    expect(page.words == WORDS[notion], f"the page does not explain {notion} as this program does")
+    ran = sorted({_plain(entry["software"]) for entry in bundle.entries})
+    said = [row[1] for row in page.rows[9] if row[0] == "software of the study's entries"]
+    expect(said == ran, f"the page says that {said} ran, the ledger {ran}")
     design = sha256(bundle.read("design.json"))
     known = {bundle.head, design, bundle.page.fact(9, "its source files, SHA-256")}
     known |= {row[1] for row in bundle.page.rows[9] if row[0] == "certificate"}
@@ -490,6 +617,10 @@ def main(arguments: list[str]) -> int:
             say(f"FAIL  {name}: {said}")
     if given.head is None:
         say("note  No --head was given: that this is the newest state is the operator's word.")
+    say("note  This program and verify.py beside it are trusted. Compare their SHA-256 with those")
+    say("note  of study/dossier/review.py and privacy/certificates/verify.py in discreet's source:")
+    for name in ("review.py", "verify.py"):
+        say(f"note  {sha256(bundle.read(name))}  {name}")
     for text in UNCHECKED:
         say(f"note  Not checked here: {text}.")
     say(f"{failed} of {len(CHECKS)} checks FAILED." if failed else "Everything agrees.")
