@@ -48,6 +48,14 @@ def test_a_wrong_cell_is_refused_with_its_row(tmp_path):
         read_excel(path, NAMES)
 
 
+def test_a_formula_without_a_value_is_refused(tmp_path):
+    """It would be read as empty: a person who is lost, and nobody is told."""
+    path = book(tmp_path / "v.xlsx", changed(4, "user", '=CONCATENATE("b","ob")'))
+    with pytest.raises(InvalidInputError, match=r"CONCATENATE.* column 1, row 6 of .*v\.xlsx"):
+        read_excel(path, NAMES)
+    assert "CONCATENATE" in str(TableFormat().check(path, NAMES).problems)
+
+
 @pytest.mark.parametrize("content", [b"", b"user,step", None])
 def test_what_is_no_workbook_is_refused(tmp_path, content):
     path = tmp_path / "v.xlsx"

@@ -30,6 +30,8 @@ BROKEN = [
     {"policy": [{"step": 0, "state": "a", "action": "b"}]},
     {"policy": ROWS[:3]},
     {"policy": [*ROWS, ROWS[0]]},
+    {"policy": ROWS, "format": "discreet-policy-2"},
+    {"policy": [{**row, "defer": "false"} for row in ROWS]},
 ]
 VISITS = {
     "policy": [
@@ -71,6 +73,16 @@ def test_a_number_that_is_the_name_of_another_step_is_refused():
 def test_files_that_are_no_policies(content):
     with pytest.raises(ValueError, match="Expected"):
         LoadedPolicy(content)
+
+
+@pytest.mark.core
+def test_a_missing_file_and_a_key_that_stands_twice_are_refused(tmp_path):
+    file = tmp_path / "p.json"
+    with pytest.raises(ValueError, match=r"a file that can be read, got .*p\.json"):
+        discreet.load_policy(file)
+    file.write_text(json.dumps(CONTENT).replace('"step"', '"action": "treat", "step"', 1))
+    with pytest.raises(ValueError, match="a key stands twice: action, step, state, action"):
+        discreet.load_policy(file)
 
 
 def test_the_javascript_twin_gives_the_same_answers(tmp_path):

@@ -4,7 +4,7 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
@@ -324,9 +324,27 @@ def open_excel(path: str | Path, sheet: str | None) -> Iterator[ExcelSource]:
                 f"Expected the name of a sheet of {title}, got {quoted(sheet)}; write "
                 f'sheet = "NAME" in [table], one of {", ".join(map(quoted, names))}.'
             )
-        yield ExcelSource(book[sheet or names[0]].iter_rows(values_only=True), title)
+        formulas = load_workbook(path, read_only=True)
+        sheets = [each[sheet or names[0]].iter_rows(values_only=True) for each in (book, formulas)]
+        with closing(formulas):
+            yield ExcelSource(_stored(*sheets, title), title)
     finally:
         book.close()
+
+
+def _stored(
+    values: Iterator[tuple[object, ...]], formulas: Iterator[tuple[object, ...]], title: str
+) -> Iterator[tuple[object, ...]]:
+    """The values; a formula whose value was never computed would be read as an empty cell."""
+    for number, (row, written) in enumerate(zip(values, formulas, strict=True), 1):
+        for place, formula in enumerate(written if None in row else (), 1):
+            if formula is not None and row[place - 1] is None:
+                raise InvalidInputError(
+                    f"Expected values, got the formula {quoted(str(formula))} without one in "
+                    f"column {place}, row {number} of {title}; open it in a spreadsheet, put the "
+                    f"values in the place of the formulas and save it."
+                )
+        yield row
 
 
 class FrameSource:

@@ -1,16 +1,17 @@
 """A learnt policy where decisions are made; the standard library alone, `web/policy.js` its twin.
 
 The file is what `discreet fit --output` and `discreet study policy --output` write as JSON: an
-object with ``guarantee`` (one sentence), ``simulated`` (true: a rehearsal, not for people) and
-``policy``, a list of objects with ``step``, ``state`` and ``action``, all texts. ``DEFER`` as an
-action, or ``"defer": true`` beside one, says that the evidence does not exceed two standard errors:
-whoever decides today decides.
+object with ``format`` (one of `FORMATS`, if it is there), ``guarantee`` (one sentence),
+``simulated`` (true: a rehearsal, not for people) and ``policy``, a list of objects with ``step``,
+``state`` and ``action``, all texts. ``DEFER`` as an action, or ``"defer": true`` beside one, says
+that the evidence does not exceed two standard errors: whoever decides today decides.
 """
 
 import json
 from pathlib import Path
 
 DEFER = "DEFER"
+FORMATS = ("discreet-fit-1", "discreet-policy-1")
 
 
 class LoadedPolicy:
@@ -32,6 +33,11 @@ class LoadedPolicy:
                 "Expected a policy as `discreet fit --output FILE.json` writes it, an object with "
                 "a list 'policy'; got something else."
             )
+        if content.get("format", FORMATS[0]) not in FORMATS:
+            raise ValueError(
+                f"Expected the format {' or '.join(FORMATS)}, got {content['format']!r}: the file "
+                f"is of another version of discreet."
+            )
         self._actions: dict[tuple[str, str], tuple[str, bool]] = {}
         for number, row in enumerate(rows):
             named = row if isinstance(row, dict) else {}
@@ -39,6 +45,10 @@ class LoadedPolicy:
             if not (isinstance(step, str) and isinstance(state, str) and isinstance(action, str)):
                 raise ValueError(
                     f"Expected texts 'step', 'state' and 'action' in row {number}, got {row!r}."
+                )
+            if not isinstance(named.get("defer", False), bool):
+                raise ValueError(
+                    f"Expected true or false as 'defer' in row {number}, got {named['defer']!r}."
                 )
             if (step, state) in self._actions:
                 raise ValueError(f"Expected step {step!r} with state {state!r} once, got it twice.")
@@ -90,10 +100,19 @@ def _name(given: str | int, names: tuple[str, ...], what: str) -> str:
 def load_policy(path: str | Path) -> LoadedPolicy:
     """Read a policy that `discreet fit` or a study has written as JSON."""
     try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except ValueError:
+        content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_once)
+    except OSError as error:
+        raise ValueError(f"Expected a file that can be read, got {path}: {error}.") from None
+    except ValueError as error:
         raise ValueError(
-            f"Expected the policy as JSON, got {str(path)!r}, which is not; write it with "
-            f"`--output policy.json`."
+            f"Expected the policy as JSON, got {str(path)!r}, which is not ({error}); write it "
+            f"with `--output policy.json`."
         ) from None
     return LoadedPolicy(content)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError(f"a key stands twice: {', '.join(key for key, _ in pairs)}")
+    return made

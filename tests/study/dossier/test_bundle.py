@@ -135,6 +135,14 @@ def test_a_bare_python_confirms_it(made, tmp_path):
     assert f"the head is {study.head}, not 000" in other.stdout
 
 
+def test_the_review_knows_the_words_and_the_looks(made):
+    """Who edits words.html or dossier.css puts the new digest into review.py."""
+    study, files = made
+    page = review.Page(files["dossier.html"].decode())
+    assert page.words == review.WORDS[study.guarantee.notion]
+    assert hashlib.sha256(page.unread["style"].strip().encode()).hexdigest() == review.LOOKS
+
+
 def test_the_program_of_the_certificate_stands_where_the_page_says(made, tmp_path):
     _, files = made
     folder = unpacked(files, tmp_path / "review")

@@ -1,6 +1,7 @@
 // A learnt policy where decisions are made: the twin of device/policy.py, which says what the file is.
 
 export const DEFER = "DEFER";
+const FORMATS = ["discreet-fit-1", "discreet-policy-1"];
 
 const nameOf = (given, names, what) => {
   if (Number.isInteger(given) && given >= 0 && given < names.length) {
@@ -20,10 +21,16 @@ export class LoadedPolicy {
     if (!Array.isArray(rows) || rows.length === 0) {
       throw new TypeError("Expected a policy as `discreet fit --output FILE.json` writes it.");
     }
+    if (!FORMATS.includes(content.format ?? FORMATS[0])) {
+      throw new TypeError(`Expected the format ${FORMATS.join(" or ")}, got ${content.format}.`);
+    }
     rows.forEach((row, number) => {
       const found = [row?.step, row?.state, row?.action];
       if (!found.every((text) => typeof text === "string")) {
         throw new TypeError(`Expected texts 'step', 'state' and 'action' in row ${number}.`);
+      }
+      if (typeof (row.defer ?? false) !== "boolean") {
+        throw new TypeError(`Expected true or false as 'defer' in row ${number}, got ${row.defer}.`);
       }
       const key = JSON.stringify(found.slice(0, 2));
       if (this.#rows.has(key)) throw new TypeError(`Expected ${key} once, got it twice.`);
