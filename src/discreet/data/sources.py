@@ -324,10 +324,11 @@ def open_excel(path: str | Path, sheet: str | None) -> Iterator[ExcelSource]:
                 f"Expected the name of a sheet of {title}, got {quoted(sheet)}; write "
                 f'sheet = "NAME" in [table], one of {", ".join(map(quoted, names))}.'
             )
-        formulas = load_workbook(path, read_only=True)
-        sheets = [each[sheet or names[0]].iter_rows(values_only=True) for each in (book, formulas)]
-        with closing(formulas):
-            yield ExcelSource(_stored(*sheets, title), title)
+        with closing(load_workbook(path, read_only=True)) as written:
+            values, formulas = (
+                each[sheet or names[0]].iter_rows(values_only=True) for each in (book, written)
+            )
+            yield ExcelSource(_stored(values, formulas, title), title)
     finally:
         book.close()
 
