@@ -623,7 +623,7 @@ def main(arguments: list[str]) -> int:
         say(f"note  {sha256(bundle.read(name))}  {name}")
     for text in UNCHECKED:
         say(f"note  Not checked here: {text}.")
-    say(f"{failed} of {len(CHECKS)} checks FAILED." if failed else "Everything agrees.")
+    say(f"{failed} of {len(CHECKS)} checks FAILED." if failed else "All that was compared agrees.")
     return int(failed > 0)
 
 
