@@ -130,6 +130,7 @@ def test_what_it_cannot_do_is_refused():
             actions=2,
             horizon=2,
             episodes=50,
+            sampler="simulation",
         )
 
 
