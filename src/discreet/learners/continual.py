@@ -29,7 +29,15 @@ from discreet._jit import BORROWED, inlined
 from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints, JsonObject, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import FORBIDDEN, Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.base import (
+    FORBIDDEN,
+    Batch,
+    BatchLearner,
+    ContinualLearner,
+    Problem,
+    policy_from_dict,
+    policy_to_dict,
+)
 from discreet.learners.result import RegretRecorder, Result, ReturnCurve, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import (
@@ -260,13 +268,9 @@ class Doubling(BatchLearner):
         self._users, self._pending = self._users + counts.users, None
 
     def state(self) -> dict[str, Plain]:
-        pending = self._pending
         asked: dict[str, Plain] | None = None
-        if pending is not None and isinstance(pending.policy, DeterministicPolicy):
-            asked = {"users": pending.users, "actions": pending.policy.actions.tolist()}
-        elif pending is not None:
-            chances = cast("StochasticPolicy", pending.policy).probabilities
-            asked = {"users": pending.users, "chances": chances.tolist()}
+        if self._pending is not None:
+            asked = {"users": self._pending.users, **policy_to_dict(self._pending.policy)}
         return {
             "users": self._users,
             "variance": self._noise.variance,
@@ -282,12 +286,7 @@ class Doubling(BatchLearner):
         self.inside.restore({name: np.array(part) for name, part in state["inside"].items()})
         asked, self._pending = state["asked"], None
         if asked is not None:
-            policy: Policy
-            if "actions" in asked:
-                policy = DeterministicPolicy(np.array(asked["actions"], np.int64))
-            else:
-                policy = StochasticPolicy(np.array(asked["chances"]))
-            self._pending = Batch(policy, asked["users"])
+            self._pending = Batch(policy_from_dict(asked), asked["users"])
 
 
 class CompiledRun:
