@@ -16,6 +16,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "generated",
     "mathml",
 ]
 html_math_renderer = "mathml"

@@ -10,7 +10,7 @@ two or three trust models, and seeds. All these adversaries reward large learnin
 ``--fooling`` measures the other side: two opposite means alternate so that whoever follows the
 leader is always wrong. The uniform policy has almost no regret there, so it is per step.
 
-``table`` prints what docs/learners/adversarial.md reports. Four states, two actions, horizon 6.
+``table`` prints the table of that learner's page. Four states, two actions, horizon 6.
 RiverSwim: loss 0 for right at the right end (0.9 for left at the left end); the switching and
 drifting adversaries move the prize to the left end. Random MDPs: Dirichlet(0.3) transitions and
 uniform mean losses, anew in every run; the drifting adversary reverses seven tenths of every

@@ -1,4 +1,4 @@
-"""The table of docs/fit.md: `discreet.fit` against the behaviour that produced its data.
+"""The table of the page on fit: `discreet.fit` against the behaviour that produced its data.
 
 Users are simulated at count level, so ten million cost what a thousand do. Gain is
 (V - V_b) / (V* - V_b), exact in the true model: 0 is behaviour, 1 is the best policy.
@@ -34,7 +34,7 @@ from discreet.privacy.trust import TrustModel
 from research import parser
 
 REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
-"""No constant of `discreet.offline` was chosen by looking at these; see docs/fit.md."""
+"""No constant of `discreet.offline` was chosen by looking at these."""
 DEVELOPMENT = ("RiverSwim", "DoubleChain", "SixArms", "Random-1", "Random-2", "Drifting-1")
 """What was looked at instead."""
 CONTRADICTIONS = {

@@ -4,7 +4,7 @@
 
 One size at a time is doubled twice from a base problem, the others stay; an exponent is the slope
 of a line through the logarithms of the medians of processor time of three whole runs (compiled
-before). Stream learners keep counts per step. Prints a Markdown table (docs/speed.md).
+before). Stream learners keep counts per step. Prints a Markdown table (docs/reference/speed.md).
 """
 
 import time

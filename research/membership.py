@@ -1,4 +1,4 @@
-"""A membership attack on policies, private and not, and on RLSVI as it is (docs/privacy/errata.md).
+"""A membership attack on policies, private and not, and on RLSVI as it is (the errata).
 
 Two arms, one step. One user played the second arm and was healed, or was not: all other users are
 known to the attacker, who sees policies alone and says which of the two it was. The bound on

@@ -6,7 +6,7 @@ Noise: standard deviation on one counter of transitions, four states, two action
 epsilon = 1, delta = 1e-6, of what learners release (`fit`: all episodes in one release); under
 local trust of one report. Regret: flow-ucb on Treatment with relabelled actions, exact, mean and
 standard error. A few minutes. Writes research/tables/participations.csv and
-docs/figures/participations.svg (docs/participations.md).
+docs/figures/participations.svg (docs/understand/participations.md).
 """
 
 import csv

@@ -3,8 +3,8 @@
     python -m research.rules run rules.csv --learners flow-ucb no-weights flow-ucb:mixing=false
     python -m research.rules summary rules.csv --against flow-ucb
 
-As `research.regret`, with more learners; the numbers are those of the rules in
-docs/learners/flow-ucb.md. Settings switch off rules 3 with 9 (``flow-ucb:pooling=never``) and 7.
+As `research.regret`, with more learners; the numbers are those of the rules on
+its page. Settings switch off rules 3 with 9 (``flow-ucb:pooling=never``) and 7.
 """
 
 import numpy as np

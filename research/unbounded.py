@@ -4,7 +4,7 @@
 
 Against the plain square root at its last release (the comparison of Jacobsen and Fawaz 2025), and
 against discreet's own `toeplitz` at its worst time and at its last release. The longest takes about
-a minute. Writes research/tables/unbounded.csv (docs/privacy/toeplitz.md).
+a minute. Writes research/tables/unbounded.csv (docs/understand/mechanisms/toeplitz.md).
 """
 
 import csv

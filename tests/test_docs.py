@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import app
+from discreet.learners.registry import learner_names
+from discreet.privacy.mechanisms.registry import everything
 from helpers.registries import forget_afterwards
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +29,59 @@ WITH_CODE = [page for page in PAGES if "\n```python\n" in page.read_text("utf-8"
 def test_every_link_has_a_text(page):
     # The site would fill in a title; whoever reads the file itself would see nothing.
     assert "[](" not in page.read_text("utf-8")
+
+
+def words_of(page):
+    """What a person reads: without code, comments and what is generated."""
+    text = re.sub(r"^(```|~~~).*?^\1", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return len(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_pages_are_short(page):
+    assert words_of(page) <= (2_500 if "understand" in page.parts else 1_500)
+
+
+def headings(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^## (.*)$", text, re.MULTILINE)
+
+
+LEARNER = (
+    "When to use it",
+    "Algorithm",
+    "Bonus",
+    "Privacy",
+    "Settings",
+    "Example",
+    "Results",
+    "What does not work",
+    "References",
+)
+MECHANISM = ("Idea", "Who adds what", "Formula", "Proof", "Noise", "Example", "When to use it")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/understand/learners").glob("*.md")), ids=str)
+def test_learner_pages_have_one_template(page):
+    if page.stem not in ("index", "continual", "fit"):
+        assert tuple(headings(page)) == LEARNER
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/understand/mechanisms").glob("*.md")), ids=str
+)
+def test_mechanism_pages_have_one_template(page):
+    if page.stem not in ("index", "vectors"):
+        assert tuple(headings(page))[: len(MECHANISM)] == MECHANISM
+
+
+def test_every_learner_and_every_mechanism_has_a_page():
+    learners = {p.stem for p in (ROOT / "docs/understand/learners").glob("*.md")}
+    assert set(learner_names()) - {"pe"} <= learners  # sdp-pe without privacy, on its page
+    pages = (ROOT / "docs/understand/mechanisms").glob("*.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
+    for name in {mechanism.name for mechanism in everything()}:
+        assert f"`{name}`" in text
 
 
 def run_command(line, monkeypatch):
@@ -51,7 +106,7 @@ def test_page_runs(page, tmp_path, monkeypatch, capsys):
         elif kind == "console" and files:
             for line in block.splitlines():
                 run_command(line.removeprefix("$ "), monkeypatch)
-    if page.name == "study.md":
+    if page.match("engineer/study.md"):
         check_the_tutorial(tmp_path)
 
 

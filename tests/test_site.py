@@ -30,7 +30,10 @@ def site(tmp_path_factory):
     (source / "_static").symlink_to(DOCS / "_static")
     (source / "conf.py").write_text((DOCS / "conf.py").read_text("utf-8"), "utf-8")
     (source / "index.md").write_text("# Index\n\n```{toctree}\nerrata\ngallery\n```\n", "utf-8")
-    for name, page in {"errata": "privacy/errata.md", "gallery": "gallery.md"}.items():
+    for name, page in {
+        "errata": "understand/papers/errata.md",
+        "gallery": "reference/gallery.md",
+    }.items():
         text = re.sub(r"\[([^]]*)\]\([^)]*\.md(#[^)]*)?\)", r"\1", (DOCS / page).read_text("utf-8"))
         (source / f"{name}.md").write_text(text, "utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", source, out]
@@ -46,7 +49,9 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_every_formula_is_drawn_by_the_browser(site):
-    written = len(re.findall(r"\$[^$\n]+\$", (DOCS / "privacy/errata.md").read_text("utf-8")))
+    written = len(
+        re.findall(r"\$[^$\n]+\$", (DOCS / "understand/papers/errata.md").read_text("utf-8"))
+    )
     page = (site / "errata.html").read_text("utf-8")
     assert page.count("<math") == written > 20
     assert "<mi>\\" not in page  # an unknown command would stand there as it was written

@@ -121,7 +121,7 @@ def test_what_fit_writes_is_read(tmp_path):
 def test_the_three_lines_of_the_docs_run_in_javascript(tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    page = (Path(__file__).parents[2] / "docs/fit.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/how-to/engineer/logs.md").read_text("utf-8")
     lines = page.split("```js\n")[1].split("```")[0].replace("(3, 0", '("well", 0')
     shutil.copyfile(WEB, tmp_path / "policy.js")
     (tmp_path / "package.json").write_text('{"type": "module"}')

@@ -379,7 +379,7 @@ def test_a_known_behaviour_helps_where_steps_are_pooled():
 
 
 def test_a_hundred_thousand_users_of_treatment_gain_and_none_is_worse_off():
-    """Three behaviours, 20 runs each; docs/fit.md has the other environments and sizes."""
+    """Three behaviours, 20 runs each; fit's page has the other environments and sizes."""
     mdp = make("Treatment")
     behaviours = (np.full(mdp.shape.visits, 1 / 3), half_best(mdp), two_actions(mdp))
     runs = [gained(mdp, support, 10**5, seed) for support in behaviours for seed in range(20)]

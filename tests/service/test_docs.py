@@ -1,4 +1,4 @@
-"""docs/service/: its promises name tests that there are, its commands are run as they stand."""
+"""The service's pages: promises name tests that there are, commands are run as they stand."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ NAME = r"test_p\d\d_\w+"
 
 
 def test_every_promise_is_listed_with_its_tests():
-    table = (ROOT / "docs" / "service" / "threat-model.md").read_text("utf-8")
+    table = (ROOT / "docs" / "understand" / "threat-model.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| (P\d+) \| (.*) \|$", table, re.MULTILINE))
     assert list(rows) == [f"P{k}" for k in range(1, 32)]
     files = (ROOT / "tests" / "service").rglob("test_*.py")
@@ -34,7 +34,7 @@ def test_every_promise_is_listed_with_its_tests():
 
 def commands_of_the_guide():
     """The words of `init` and of `tickets`."""
-    text = (ROOT / "docs" / "service" / "deploy.md").read_text("utf-8")
+    text = (ROOT / "docs" / "how-to" / "operator" / "deploy.md").read_text("utf-8")
     block = re.search(r"```\n( +discreet service init .*?)```", text, re.DOTALL)[1]
     return [shlex.split(line)[1:] for line in block.replace("\\\n", " ").strip().splitlines()]
 

@@ -62,7 +62,7 @@ from helpers.services import (
 )
 
 OF = charter()
-RUNBOOK = Path(__file__).parents[2] / "docs" / "service" / "operate.md"
+RUNBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "operator" / "recover.md"
 
 
 def verified(running, analyser):

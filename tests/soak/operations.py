@@ -4,7 +4,7 @@ python -m tests.soak.operations [--users 1000] [--kills 60] [--ages 3] [--log si
 
 Real processes behind nginx with TLS of a private authority: SIGKILLs of all roles, a full disk of
 each role, a lost key and an abandoned batch, every role put back from every age of backup by the
-lines of docs/service/operate.md, new tickets, token and signing key, a clock 40 days ahead. At
+lines of the runbook, new tickets, token and signing key, a clock 40 days ahead. At
 every stage livez, readyz, metrics, logs and the operator's page must say what is the case: all of
 it stands in the log. At the end every person is in one counted batch at most, whatever copy of the
 study counted it, and the ledger fits the manifests of both sides. `--ages 0` leaves out restores,
@@ -41,7 +41,7 @@ from discreet.study.study import Study
 from helpers.nginx import NGINX, nginx
 from helpers.strain import strain
 
-RUNBOOK = pathlib.Path(__file__).parents[2] / "docs" / "service" / "operate.md"
+RUNBOOK = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "operator" / "recover.md"
 DAY = 86_400
 PARTS = 2
 DISK = 96

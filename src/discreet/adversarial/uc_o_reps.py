@@ -4,7 +4,7 @@ After every episode the learner sees private cumulative losses of all pairs and 
 plays the policy of the occupancy measure that minimises eta·<L, q> + sum q ln q (3.2) over all
 transitions in a confidence box around the estimate (3.1).
 
-Deviations from the paper, all stated in docs/learners/adversarial.md:
+Deviations from the paper, all stated in docs/understand/learners/private-uc-o-reps.md:
 
 * the noise is calibrated to the true sensitivity of a dense loss vector (`adversarial.mechanism`);
   ``Central(..., calibration="paper")`` gives the printed constants and says what they deliver;
@@ -13,7 +13,7 @@ Deviations from the paper, all stated in docs/learners/adversarial.md:
   every solve, not through the printed dual (C.3).
 
 Settings. ``constants="theory"``: every multiplier one, as in Theorem 3.3, whose printed bound
-drops 2H·sqrt(K·ln(XA/H)) of its own Lemma D.2 (docs/papers/adversarial.md). ``"practical"``: the
+drops 2H·sqrt(K·ln(XA/H)) of its own Lemma D.2 (see the page of the paper). ``"practical"``: the
 multipliers below, no bound claimed.
 """
 
@@ -51,7 +51,7 @@ class UcORepsSettings(AdversarialSettings):
 
     ``rate=2`` was first chosen on a single tuning seed; a comparison on problems not reported
     (research/adversarial.py) finds larger rates slightly better on most adversaries
-    and up to twice as bad on one that fools them: 2 stays, see docs/learners/adversarial.md.
+    and up to twice as bad on one that fools them: 2 stays, see the learner's page.
 
     Attributes:
         padded_losses: the central privatizer as printed (Section 5.1): a plain Laplace tree on the

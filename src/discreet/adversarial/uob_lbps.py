@@ -56,7 +56,7 @@ class UobLbpsSettings(AdversarialSettings):
 
     Practical values are the same for all trust models. A comparison on problems not reported
     (research/adversarial.py) finds ``rate=30`` as good under privacy and better
-    without: see docs/learners/adversarial.md.
+    without: see docs/understand/learners/private-uc-o-reps.md.
 
     Attributes:
         loss_estimator: "centred" or "paper".

@@ -279,7 +279,7 @@ class Analyser:
             raise InvalidInputError(
                 f"The shuffler keeps {len(chain)} manifests of {len(own)}: its store was lost, or "
                 f"put back from a copy, and has forgotten who was counted. Nothing was changed. "
-                f"Its operator runs `discreet service recover` (docs/service/operate.md)."
+                f"Its operator runs `discreet service recover` (docs/how-to/operator/recover.md)."
             )
         self._check_alone([*chain, *own[len(chain) :]])
         for number, signed in enumerate(theirs):
@@ -418,7 +418,7 @@ class Analyser:
                     f"The shuffler does not know how manifest {number - 1} ended: its store was "
                     f"lost, or put back from a copy, and has forgotten who was counted. Nothing "
                     f"was changed. Its operator runs `discreet service recover` "
-                    f"(docs/service/operate.md)."
+                    f"(docs/how-to/operator/recover.md)."
                 ) from None
             if refusal.code == "forbiddenMutation":
                 raise _another_copy() from None
@@ -556,7 +556,8 @@ class Analyser:
             raise InvalidInputError(
                 f"Manifest {number} is counted, and the shuffler says that it is not full: its "
                 f"store was put back from a copy, and has forgotten who was counted. Nothing was "
-                f"changed. Its operator runs `discreet service recover` (docs/service/operate.md)."
+                f"changed. Its operator runs `discreet service recover` "
+                f"(docs/how-to/operator/recover.md)."
             ) from None
         self._acknowledged = number
 

@@ -12,7 +12,7 @@ with one encapsulated key the first counts, every other one is a dummy: the batc
 senders had sent rubbish. It is not refused, or two participants with one envelope between them
 could stop a study; a shuffler that copies learns no more than one that drops reports.
 
-*Opening* is the heaviest work, some 70 microseconds each (docs/scale.md): in this process where
+*Opening* is the heaviest work, some 70 microseconds each (docs: Scale): in this process where
 there are few, in several processes, or on a Ray cluster. Results are the same whoever does it. A
 worker is given the batch's key: it must belong to the analyser.
 """

@@ -31,7 +31,7 @@ from discreet.study.study import Study, start
 
 _DAY = 86_400
 SEAL = 1e-3
-"""Seconds in which a phone seals an envelope: eight times what docs/scale.md measures."""
+"""Seconds in which a phone seals an envelope: eight times what the page on scale measures."""
 DEVICE_SECONDS = 60
 """For which a participant's phone may be busy with one report."""
 

@@ -70,7 +70,7 @@ _HOPEFUL = (
     "This is too hopeful where the better action is better by leading to quite different states, "
     "over many steps: of one such problem 87% were stated and 24% found."
 )
-"""The worst of docs/learners/trial.md (Recommender, 8 steps)."""
+"""The worst of docs/understand/learners/trial.md (Recommender, 8 steps)."""
 _MOST_CELLS = 2 * 10**5
 """Transition counters of a problem that is then simulated: a tenth of a second each."""
 _ROUNDS = 8

@@ -26,7 +26,7 @@ default from print:
 
 Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
 are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
-theorem. `docs/learners/policy-elimination.md` has the details and measurements.
+theorem. `docs/understand/learners/sdp-pe.md` has the details and measurements.
 """
 
 import math

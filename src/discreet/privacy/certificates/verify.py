@@ -396,7 +396,8 @@ def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
     integer vector, |w|² = norm. (Poisson summation. Entries ±1: F = (1 + s)^cells with
     s = 2q/(1-q), q = exp(-pi² sigma²). In general the characteristic function can have further
     peaks, of height exp(-2 pi² sigma²/norm) at most, or a factor with its argument beyond pi/2, of
-    at most 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)). The proof is in docs/privacy.)
+    at most 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)). Proof:
+    docs/understand/certificates.md.)
     """
     q = exp(-PI_SQUARED * variance)[1]
     if q >= ONE:

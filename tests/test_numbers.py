@@ -1,0 +1,116 @@
+"""Numbers on pages come from files, and the files from commands.
+
+A table or paragraph with measured numbers has the comment ``<!-- data: FILE.csv -->``: every
+number in it stands in that file, rounded to the digits that are shown. In all other text of the
+site a number with a decimal point, a thousands comma or a percent sign is a setting or mathematics,
+and stands in code or in a formula. `docs/data/commands.toml` names the command of every file; those
+that take seconds are functions of `research.numbers` and run again here.
+"""
+
+import csv
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from research import numbers
+
+ROOT = Path(__file__).parents[1]
+DOCS, DATA = ROOT / "docs", ROOT / "docs" / "data"
+PLACES = (DATA, ROOT / "research" / "tables")
+PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)]
+COMMANDS = tomllib.loads((DATA / "commands.toml").read_text("utf-8"))
+
+SOURCE = re.compile(r"<!-- data: ([^>]+?) -->")
+FENCE = re.compile(r"^(```|~~~|:::).*?^\1`*$", re.DOTALL | re.MULTILINE)
+QUIET = re.compile(r"``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>", re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.^])(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)(?![\w^]|\.\d)")
+STRICT = re.compile(r"[.,]\d|e[-+]?\d")
+
+
+def blocks(text):
+    """Every block of a page without its code and formulas, and the files that it names."""
+    text = FENCE.sub("", text)
+    for block in re.split(r"\n\s*\n", text):
+        named = [name.strip() for found in SOURCE.findall(block) for name in found.split(",")]
+        yield QUIET.sub(" ", SOURCE.sub("", block)), named
+
+
+def numbers_of(text):
+    """The numbers of a text: as written, their value, and half a unit of their last digit."""
+    for found in NUMBER.finditer(text):
+        written = found[1].rstrip(",")
+        mantissa, _, power = written.replace(",", "").partition("e")
+        digits = len(mantissa.partition(".")[2])
+        scale = 10.0 ** int(power or 0)
+        percent = text[found.end() :].lstrip()[:1] == "%"
+        yield written, float(mantissa) * scale, 0.5 * 10.0**-digits * scale, percent
+
+
+def path_of(name):
+    """The file that a page names."""
+    found = [place / name for place in PLACES if (place / name).is_file()]
+    assert found, f"no file {name} in docs/data or research/tables"
+    return found[0]
+
+
+def values_of(name):
+    """All numbers in a file."""
+    with path_of(name).open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    found = set()
+    for cell in cells:
+        try:
+            found.add(abs(float(cell)))
+        except ValueError:
+            found |= {value for _, value, _, _ in numbers_of(cell)}
+    return found
+
+
+def strange(text, names):
+    """Numbers of a block that none of its files has."""
+    known = sorted(set().union(*map(values_of, names)))
+    for written, value, half, percent in numbers_of(text):
+        wanted = [(value, half), (value / 100, half / 100)] if percent else [(value, half)]
+        if not any(abs(k - v) <= h * (1 + 1e-6) + 1e-12 for v, h in wanted for k in known):
+            yield written
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_number_is_in_its_file(page):
+    wrong = []
+    for text, names in blocks(page.read_text("utf-8")):
+        if names:
+            wrong += [f"{written} is not in {', '.join(names)}" for written in strange(text, names)]
+        else:
+            measured = [w for w, _, _, percent in numbers_of(text) if percent or STRICT.search(w)]
+            wrong += [f"{written} has no file: {text.strip()[:60]!r}" for written in measured]
+    assert wrong == []
+
+
+def test_every_file_has_a_command_and_a_page():
+    there = {path.name for path in DATA.glob("*.csv")}
+    assert there == set(COMMANDS)
+    named = {
+        name
+        for page in PAGES
+        for _, names in blocks(page.read_text("utf-8"))
+        for name in names
+        if (DATA / name).is_file()
+    }
+    assert there - named == set()
+
+
+@pytest.mark.parametrize("name", sorted(numbers.TABLES))
+def test_what_takes_seconds_is_found_again(name):
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        kept = list(csv.reader(file))
+    assert kept == numbers.rows_of(name)
+    assert COMMANDS[name]["command"] == f"python -m research.numbers {name}"
+
+
+def test_the_check_finds_a_number_that_no_file_has(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "PLACES", (tmp_path,))
+    (tmp_path / "a.csv").write_text("users,regret,share\n20000,1330.6,0.226\n")
+    assert list(strange("| 20,000 | 1,331 | 23% |", ["a.csv"])) == []
+    assert list(strange("| 20,000 | 1,332 | 24% |", ["a.csv"])) == ["1,332", "24"]
