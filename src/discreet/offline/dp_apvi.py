@@ -14,8 +14,8 @@ there, and here. One release of transitions and visits with noise sigma, then, r
 What differs: their noise has the variance 2·H/rho for rho-zCDP, ours is what the trust model needs
 for the same counters (less), and E follows from it; discrete noise. With the printed constants
 hardly anything is learnt up to 1e6 users (see the page on fit), so ``scale`` multiplies Gamma,
-except where it is H; `PRACTICAL` was the best of six powers of ten on problems that are not reported. The paper
-was not at hand: read its constants again before you cite them from here.
+except where it is H; `PRACTICAL` was the best of six powers of ten on problems that are not
+reported. The paper was not at hand: read its constants again before you cite them from here.
 
 DP-VAPVI, for linear features, is not more on a table: features are then indicators of (s, a), the
 weights 1/variance of a regression are one number in each row and cancel, and what is left is the
