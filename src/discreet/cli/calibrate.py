@@ -20,7 +20,7 @@ def costs(
     guarantee: GuaranteeOptions,
     release: Release,
     calibration: Annotated[
-        str, typer.Option(help="exact, or paper for the printed constants.")
+        str, typer.Option(help="exact, or paper for the constants as printed.")
     ] = "exact",
     schedule: Annotated[
         str,
@@ -37,11 +37,14 @@ def costs(
         ),
     ] = "",
     verify: Annotated[
-        bool, typer.Option("--verify", help="Run independent accountings and compare them.")
+        bool,
+        typer.Option(
+            "--verify", help="Compute the guarantee by independent routes, and compare them."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
+    """Show what a guarantee costs: noise, messages and bytes, and what papers' constants give."""
     from discreet.errors import InvalidInputError
     from discreet.privacy.costs import calibrate
 

@@ -50,7 +50,10 @@ class CertifiedRelease(Release):
         ),
     ] = 20_000
     episodes: Annotated[
-        int, typer.Option(help="Episodes released continually, instead of a batch of --users.")
+        int,
+        typer.Option(
+            help="Number of episodes of a continual release, instead of a batch of --users."
+        ),
     ] = 0
 
     def length(self, guarantee: GuaranteeOptions) -> int:
@@ -81,7 +84,7 @@ def proof(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Prove a guarantee by calculation, or check such a proof again."""
+    """Prove a guarantee by rigorous arithmetic, or check such a proof."""
     if verify is not None:
         if output is not None:
             raise InvalidInputError("--verify writes nothing: leave --output out.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
 
 app = typer.Typer(
-    help="Conformance checks, also public functions in the library.", no_args_is_help=True
+    help="Check an environment, a learner, a mechanism, a study or a table.", no_args_is_help=True
 )
 
 
@@ -69,7 +69,9 @@ def check_mdp(
     states: Annotated[int | None, typer.Option(help="Number of states.")] = None,
     actions: Annotated[int | None, typer.Option(help="Number of actions.")] = None,
     horizon: Annotated[int | None, typer.Option(help="Steps per episode.")] = None,
-    relabel: Annotated[int | None, typer.Option(help="Seed to rename the actions.")] = None,
+    relabel: Annotated[
+        int | None, typer.Option(help="Seed for renaming the actions at random.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other parameter, name=value.")
     ] = None,
@@ -101,12 +103,13 @@ def check_mdp(
 @app.command("mechanism")
 def check_mechanism(
     name: Annotated[
-        str | None, typer.Argument(help="For instance central/gaussian, or laplace in all models.")
+        str | None,
+        typer.Argument(help="For example central/gaussian, or laplace for all trust models."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every mechanism.")] = False,
     json: Json = False,
 ) -> None:
-    """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
+    """Check a mechanism for shared or redrawn noise, wrong scales, floats and linked messages."""
     from discreet.auditing.cases import entries, find
     from discreet.auditing.conformance import check_mechanism as check
 
@@ -138,7 +141,7 @@ def check_study(
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """Check a study: its noise, its file, its users, older copies. The study is only read."""
+    """Check a study: its noise, its file, its users, older copies. Nothing is written."""
     from discreet.study.check import check_study as check
 
     with Progress(quiet=json) as progress:
@@ -159,11 +162,14 @@ def check_table(
         Path, typer.Argument(help="A table: CSV, Excel or Parquet.", show_default=False)
     ],
     design: Annotated[
-        Path, typer.Option(help="The TOML file that says how it is read.", show_default=False)
+        Path,
+        typer.Option(
+            help="The design, a TOML file, which says how the table is read.", show_default=False
+        ),
     ],
     json: Json = False,
 ) -> None:
-    """All problems of a table at once, and what would mend each. It shows raw data."""
+    """List all problems of a table, and what would mend each. The list shows raw data."""
     from discreet.study.design import read_design
 
     written = read_design(design)
@@ -226,15 +232,19 @@ def _show(reports: "list[MDPReport]") -> None:
 def audit(
     mechanisms: Annotated[
         list[str] | None,
-        typer.Argument(help="For instance central/gaussian, laplace or shuffle; all if left out."),
+        typer.Argument(help="For example central/gaussian, laplace or shuffle. All if left out."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Epsilon to calibrate to.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Delta to calibrate to.")] = 1e-6,
-    quick: Annotated[bool, typer.Option("--quick", help="In under 20 seconds.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the attacked noise.")] = 0,
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon that mechanisms are calibrated to.")
+    ] = 1.0,
+    delta: Annotated[float, typer.Option(help="Delta that mechanisms are calibrated to.")] = 1e-6,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Audit a part, in less than 20 seconds.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the noise that is attacked.")] = 0,
     json: Json = False,
 ) -> None:
-    """Exact and empirical privacy of every mechanism, on every path of its real code."""
+    """Measure the privacy of every mechanism: exactly where possible, and by attack."""
     from discreet.auditing.run import audit as run_audit
 
     with Progress(quiet=json) as progress:

@@ -27,7 +27,10 @@ def logged(
     design: DesignOptions,
     rehearsal: Rehearsal,
     width: Annotated[
-        float, typer.Option(help="Standard deviations of pessimism; below 2 was not found safe.")
+        float,
+        typer.Option(
+            help="Standard errors that an action must be better by. Below 2 was not safe."
+        ),
     ] = 2.0,
     output: Annotated[
         Path | None, typer.Option(help="Write the policy here, .json or .csv.")
@@ -39,20 +42,21 @@ def logged(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="Adds up what was released about these people (people.ledger beside the table)."
+            help="Ledger of what was released so far. Left out: people.ledger, beside the table."
         ),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            metavar="EPSILON[,DELTA]", help="Of every person; kept in the ledger, never raised."
+            metavar="EPSILON[,DELTA]",
+            help="The most that all releases may spend per person. It is never raised.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """A policy that is better than what people do today, or DEFERs to it, by one release.
+    """Learn a policy that is better than what people do today, or defers to it, by one release.
 
-    With --policy: what a given policy would earn, and what is earned today.
+    With --policy: estimate what a given policy would earn, and what is earned today.
     """
     from discreet.offline.fit import Fit
 

@@ -19,7 +19,7 @@ def command(
     section: Annotated[
         str,
         typer.Argument(
-            help="environments, learners, mechanisms, experiments or papers; all if none."
+            help="environments, learners, mechanisms, experiments or papers. Left out: all."
         ),
     ] = "",
     json: Json = False,

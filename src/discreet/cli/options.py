@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from discreet.mdp.shape import Shape
     from discreet.privacy.trust import TrustModel
 
-Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Head = Annotated[
     str | None,
-    typer.Option(help="The study's head that you noted last: an older copy is refused."),
+    typer.Option(help="The head that you noted last. An older copy of the study is refused."),
 ]
 
 
@@ -50,7 +50,11 @@ def importing(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the option ``--import``, whose modules are imported before it is called."""
     kind = Annotated[
         list[str] | None,
-        typer.Option("--import", metavar="MODULE", help="Import a module of your own first."),
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            help="A module to import first, with learners or environments of your own.",
+        ),
     ]
     added = Parameter("imports", Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
@@ -116,15 +120,20 @@ class GuaranteeOptions:
     """Options on the guarantee, and to whom it is given."""
 
     epsilon: Annotated[
-        float | None, typer.Option(help="Wanted epsilon; 1 if neither it nor --rho is given.")
+        float | None,
+        typer.Option(help="Epsilon of the guarantee. 1 if neither --epsilon nor --rho is given."),
     ] = None
-    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
+    delta: Annotated[
+        float, typer.Option(help="Delta of the guarantee. 0 asks for pure differential privacy.")
+    ] = 1e-6
     rho: Annotated[
         float | None,
-        typer.Option(help="Central: a budget of zero-concentrated privacy instead of epsilon."),
+        typer.Option(
+            help="Central trust: a budget of zero-concentrated privacy instead of epsilon."
+        ),
     ] = None
     trust: Annotated[
-        str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
+        str, typer.Option(help="central, local, shuffle or none. All of them if left out.")
     ] = ""
     mechanism: Annotated[
         str,
@@ -134,14 +143,16 @@ class GuaranteeOptions:
         ),
     ] = "auto"
     participations: Annotated[
-        int, typer.Option(help="Episodes of one person that are protected together.")
+        int, typer.Option(help="How many episodes of one person are protected together.")
     ] = 1
     separation: Annotated[
         int,
-        typer.Option(help="Central continual: who returns does so that many episodes later."),
+        typer.Option(
+            help="Central continual release: least number of episodes between two of a person."
+        ),
     ] = 1
     honest: Annotated[
-        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
+        float, typer.Option(help="Shuffle: the fraction of users who add their noise honestly.")
     ] = 1.0
 
     @property
@@ -185,8 +196,8 @@ class GuaranteeOptions:
 class Release:
     """Options on what is released: the problem's size, its users, the counters."""
 
-    states: Annotated[int, typer.Option(help="States.")] = 4
-    actions: Annotated[int, typer.Option(help="Actions.")] = 2
+    states: Annotated[int, typer.Option(help="Number of states.")] = 4
+    actions: Annotated[int, typer.Option(help="Number of actions.")] = 2
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
     users: Annotated[int, users_option("Users of a batch, or of a continual release.")] = 20_000
     statistics: Annotated[
@@ -197,7 +208,8 @@ class Release:
         ),
     ] = ""
     stationary: Annotated[
-        bool, typer.Option("--stationary", help="Pool counters over steps (continual).")
+        bool,
+        typer.Option("--stationary", help="Add up the counters of all steps (continual release)."),
     ] = False
 
     @property

@@ -46,7 +46,8 @@ class OneLearner:
     learner: Annotated[
         str | None,
         typer.Option(
-            help="Run one learner; with an experiment: only its lines.", autocompletion=learners
+            help="Run one learner. With an experiment: only this learner of it.",
+            autocompletion=learners,
         ),
     ] = None
     paper: Annotated[
@@ -62,7 +63,8 @@ class OneLearner:
         _beside_learner("none, central, local or shuffle (none).", trusts, papers=False),
     ] = None
     epsilon: Annotated[
-        float | None, typer.Option(help="Of the guarantee (the paper's, the experiment's).")
+        float | None,
+        typer.Option(help="Epsilon of the guarantee. Left out: the paper's or the experiment's."),
     ] = None
     delta: Annotated[float | None, _beside_learner("of the guarantee (0, the paper's).")] = None
     mechanism: Annotated[
@@ -99,9 +101,11 @@ class OneLearner:
 class Changes:
     """Options that change an experiment, wherever it comes from."""
 
-    runs: Annotated[int | None, typer.Option(help="Repetitions.")] = None
-    episodes: Annotated[str | None, typer.Option(help="Users, e.g. 2e5 or 1e4,1e6.")] = None
-    seed: Annotated[int | None, typer.Option(help="One integer decides everything.")] = None
+    runs: Annotated[int | None, typer.Option(help="Number of runs, each with its own seed.")] = None
+    episodes: Annotated[
+        str | None, typer.Option(help="Number of users, for example 2e5, or several: 1e4,1e6.")
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of everything that is random.")] = None
 
     def of(self, chosen: "Experiment") -> "Experiment":
         """The experiment with what was typed."""
@@ -117,8 +121,8 @@ class Changes:
 class Workers:
     """Options on who does the work; no result depends on them."""
 
-    jobs: Annotated[int, typer.Option(help="Worker processes (0: all cores).")] = 0
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local"
+    jobs: Annotated[int, typer.Option(help="Number of worker processes. 0 means all cores.")] = 0
+    engine: Annotated[str, typer.Option(help="Where runs are computed: local or ray.")] = "local"
     address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None
 
     def __post_init__(self) -> None:
@@ -140,15 +144,18 @@ def run(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            help="A shipped experiment's name or a TOML file.", autocompletion=experiments
+            help="The name of a shipped experiment, or a TOML file.", autocompletion=experiments
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results. Left out: results/NAME.")
+    ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The quick variant, under a minute.")
+        bool, typer.Option("--quick", help="Run the quick variant, in less than a minute.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, say what it takes, run nothing.")
+        bool,
+        typer.Option("--dry-run", help="Check everything, estimate time and memory, run nothing."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -211,11 +218,19 @@ ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet
 def plot(
     folder: ResultFolder,
     formats: Annotated[
-        list[str], typer.Option("--format", help="svg, png, pdf or pgf; several times for several.")
+        list[str],
+        typer.Option(
+            "--format", help="svg, png, pdf or pgf. Give the option again for more than one."
+        ),
     ] = ["svg", "png"],  # noqa: B006
-    width: Annotated[float | None, typer.Option(help="Inches; a column has 3.3.")] = None,
+    width: Annotated[
+        float | None, typer.Option(help="Width in inches. A column of a paper has 3.3.")
+    ] = None,
     title: Annotated[
-        bool, typer.Option("--title/--no-title", help="For a caption of one's own.")
+        bool,
+        typer.Option(
+            "--title/--no-title", help="Draw the title, or leave it out for a caption of your own."
+        ),
     ] = True,
     json: Json = False,
 ) -> None:
@@ -234,8 +249,12 @@ def plot(
 
 def report(
     folder: ResultFolder,
-    latex: Annotated[bool, typer.Option("--latex", help="The table as table.tex, too.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="The table as table.csv, too.")] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Write the table as table.tex, too.")
+    ] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Write the table as table.csv, too.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the report page of a finished experiment."""
@@ -255,11 +274,11 @@ def report(
 def cite(
     source: Annotated[
         str | None,
-        typer.Argument(help="A result folder or a learner; discreet alone if none."),
+        typer.Argument(help="A result folder or a learner. Left out: discreet alone."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """BibTeX of discreet and of the papers behind a run or a learner."""
+    """Print BibTeX of discreet and of the papers behind a run or a learner."""
     from discreet.papers.references import bibtex
 
     used = list[str]()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.study.study import Returning, Study
 
 app = typer.Typer(
-    help="Real people's data over weeks: start, then ask and tell, then report.",
+    help="Run a study with real people: start, then ask and tell for each batch, then report.",
     no_args_is_help=True,
 )
 
@@ -43,26 +43,34 @@ class DesignOptions:
     """A design file; every other option holds instead of what the file says."""
 
     design: Annotated[
-        Path | None, Option(help="A TOML file with names, trust and table (see the docs).")
+        Path | None, Option(help="The design, a TOML file with names, trust and table.")
     ] = None
     states: Annotated[Text, Option(help="Number of states, or names separated by commas.")] = None
     actions: Annotated[Text, Option(help="Number of actions, or names separated by commas.")] = None
     steps: Annotated[Text, Option(help="Steps per episode, or names separated by commas.")] = None
     start: Annotated[
-        Text, Option(help="States in which episodes can begin, if that is public.")
+        Text, Option(help="States in which episodes can begin, if they are public.")
     ] = None
     stationary: Annotated[
-        bool, Option("--stationary", help="The dynamics do not depend on the step.")
+        bool,
+        Option(
+            "--stationary", help="Declare that rewards and transitions are the same at all steps."
+        ),
     ] = False
     trust: Annotated[Text, Option(help="central, local, shuffle or none.")] = None
-    epsilon: Annotated[float | None, Option(help="Of the guarantee.")] = None
-    delta: Annotated[float | None, Option(help="Of the guarantee; 0: pure.")] = None
-    mechanism: Annotated[Text, Option(help="Of the release (the best one).")] = None
+    epsilon: Annotated[float | None, Option(help="Epsilon of the guarantee.")] = None
+    delta: Annotated[
+        float | None, Option(help="Delta of the guarantee. 0 asks for pure differential privacy.")
+    ] = None
+    mechanism: Annotated[Text, Option(help="Mechanism of the release. Left out: the best one.")] = (
+        None
+    )
     participations: Annotated[
-        int | None, Option(help="Episodes of one person that are protected together (1).")
+        int | None,
+        Option(help="How many episodes of one person are protected together. Left out: 1."),
     ] = None
     honest: Annotated[
-        float | None, Option(help="Shuffle: fraction of users who add their noise.")
+        float | None, Option(help="Shuffle: the fraction of users who add their noise honestly.")
     ] = None
 
     def read(self, more: "dict[str, Any] | None" = None) -> "Design":
@@ -98,17 +106,20 @@ def design(
     table: Annotated[
         Path, typer.Argument(help="A table: CSV, Excel or Parquet.", show_default=False)
     ],
-    output: Annotated[Path, Option(help="Where to write it.")] = Path("design.toml"),
+    output: Annotated[Path, Option(help="The file to write.")] = Path("design.toml"),
     states: Annotated[Text, Option(help="Number of states, or names separated by commas.")] = None,
     actions: Annotated[
         Text, Option(help="Number of actions, or names separated by commas.")
     ] = None,
     steps: Annotated[Text, Option(help="Steps per episode, or names separated by commas.")] = None,
-    reward_range: Annotated[Text, Option(metavar="LOW,HIGH", help="What a reward can be.")] = None,
-    columns: Annotated[
-        list[str] | None, Option("--column", help="Which column is which, such as user=id.")
+    reward_range: Annotated[
+        Text, Option(metavar="LOW,HIGH", help="The least and the largest possible reward.")
     ] = None,
-    sheet: Annotated[Text, Option(help="Of a workbook with several.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        Option("--column", help="A column of the table by its role, for example user=id."),
+    ] = None,
+    sheet: Annotated[Text, Option(help="The sheet, if a workbook has several.")] = None,
     json: Json = False,
 ) -> None:
     """Write a first design for a table by its header; you fill in what is public.
@@ -163,9 +174,9 @@ class Rehearsal:
 
     rehearse: Annotated[
         bool,
-        Option("--rehearse", help="Seeded noise for a rehearsal: it protects nobody."),
+        Option("--rehearse", help="Use seeded noise, for a rehearsal. It protects nobody."),
     ] = False
-    seed: Annotated[int | None, Option(help="Of a rehearsal.")] = None
+    seed: Annotated[int | None, Option(help="Seed of a rehearsal.")] = None
 
     def arguments(self) -> dict[str, Any]:
         """The keywords of `discreet.start` and `discreet.fit`."""
@@ -182,10 +193,12 @@ class Learning:
     """Options on who learns, and from how many."""
 
     learner: Annotated[
-        Text, Option(help="Of `discreet list`; flow-ucb if nobody says otherwise.")
+        Text, Option(help="A learner of `discreet list`. Left out: the design's, or flow-ucb.")
     ] = None
-    episodes: Annotated[Text, Option(help="Users in all, e.g. 20000 or 2e4.")] = None
-    batches: Annotated[int | None, Option(help="At most so many recruitments.")] = None
+    episodes: Annotated[Text, Option(help="Number of users in all, for example 20000 or 2e4.")] = (
+        None
+    )
+    batches: Annotated[int | None, Option(help="The largest number of recruitments.")] = None
     settings: Annotated[
         list[str] | None, Option("--set", help="A setting of the learner, name=value.")
     ] = None
@@ -209,7 +222,7 @@ def start(
     rehearsal: Rehearsal,
     json: Json = False,
 ) -> None:
-    """Begin a study: all is checked now, and what will be guaranteed is printed."""
+    """Begin a study. Everything is checked first, and the guarantee is printed."""
     from discreet.study.study import start as begin
 
     arguments = design.read(learning.given()).arguments()
@@ -245,12 +258,12 @@ def ask(
     policy: Annotated[Path | None, Option(help="Write the policy here, .json or .csv.")] = None,
     encoder: Annotated[
         Path | None,
-        Option(help="Local and shuffle: write what devices need here, .json."),
+        Option(help="Local and shuffle: write what devices need to this file, .json."),
     ] = None,
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """What the next users are asked to do; the same until they have been told."""
+    """Show the policy for the next users. It stays the same until their data are told."""
     from discreet._files import write_text
     from discreet.privacy.mechanisms.registry import mechanisms
     from discreet.study.files import how, request_rows
@@ -329,13 +342,13 @@ def tell(
         bool,
         Option(
             "--show-dropped-out",
-            help="Central: how many left the policy, on the screen. Raw data: write it nowhere.",
+            help="Central: show how many people left the policy. This is raw data.",
         ),
     ] = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """Count the pending batch: all of it, once, or not at all."""
+    """Count the data of the pending batch, once. If anything is wrong, nothing counts."""
     from discreet.study.files import WHOLE, mixed
 
     study = _opened(file, head)
@@ -396,7 +409,7 @@ def _look(left: int) -> None:
 
 @app.command()
 def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
-    """Where a study stands: guarantee, users, value, head, and every entry of its ledger."""
+    """Show a study: guarantee, users, value, head and the entries of its ledger."""
     study = _opened(file, head, to_read=True)
     entries = study.ledger
     state = study.ending or f"next batch {counted(study.batch_size, 'user')}"
@@ -429,7 +442,7 @@ def policy(
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """What the releases recommend, with the evidence, and where the default stays (defer)."""
+    """Show the recommended policy, with its evidence, and where the default stays (defer)."""
     from discreet.study.files import rows_of
 
     study = _opened(file, head, to_read=True)
@@ -465,12 +478,12 @@ def policy(
 def report(
     file: StudyFile,
     output: Annotated[
-        Path | None, Option(help="The page, .html; beside the study if left out.")
+        Path | None, Option(help="The page to write, .html. Left out: beside the study.")
     ] = None,
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """Write the dossier: guarantee, trust, noise, certificate, audit, policy, ledger, one page."""
+    """Write the dossier, one page: guarantee, trust, noise, certificate, audit, policy, ledger."""
     study = _opened(file, head, to_read=True)
     page = file.with_suffix(".html") if output is None else output
     with Progress(quiet=json) as progress:
@@ -487,12 +500,12 @@ def report(
 def bundle(
     file: StudyFile,
     output: Annotated[
-        Path | None, Option(help="The bundle, .zip; beside the study if left out.")
+        Path | None, Option(help="The file to write, .zip. Left out: beside the study.")
     ] = None,
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """Write the dossier with all that a reviewer needs to check it by Python alone, one zip."""
+    """Write a zip file with the dossier and everything that a reviewer needs to check it."""
     study = _opened(file, head, to_read=True)
     where = file.with_suffix(".zip") if output is None else output
     with Progress(quiet=json) as progress:
@@ -512,18 +525,20 @@ def bundle(
 class Registered:
     """What a registry asks that a study's file does not know."""
 
-    name: Annotated[Text, Option(help="Of what is published.")] = None
+    name: Annotated[Text, Option(help="Name of what is published.")] = None
     curator: Annotated[
-        list[str] | None, Option(help="Who publishes it; may be given several times.")
+        list[str] | None, Option(help="Who publishes it. May be given several times.")
     ] = None
     use: Annotated[Text, Option(help="What it is meant for.")] = None
-    region: Annotated[Text, Option(help="Whose data, or whose laws.")] = None
-    date: Annotated[Text, Option(help="Of the publication, 2026-11-18; today if left out.")] = None
+    region: Annotated[Text, Option(help="Region whose people or laws are concerned.")] = None
+    date: Annotated[
+        Text, Option(help="Date of publication, for example 2026-11-18. Left out: today.")
+    ] = None
     sector: Annotated[
         Text, Option(help="Technology, Healthcare, Education, Government, Energy or Finance.")
     ] = None
     author: Annotated[
-        list[str] | None, Option(help="Who wrote the entry; may be given several times.")
+        list[str] | None, Option(help="Who wrote the entry. May be given several times.")
     ] = None
 
 
@@ -536,7 +551,7 @@ def registry(
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """The study as an entry of a public registry of deployments (OpenDP's, tier 3)."""
+    """Write the study as an entry of a public registry of deployments (OpenDP's, tier 3)."""
     from discreet._files import check_output, write_text
     from discreet.study.dossier.registry import About, open_fields, registry_entry, rows
 
@@ -570,7 +585,7 @@ def registry(
 
 @app.command()
 def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
-    """Check the whole file: pages, chain of hashes, nobody counted too often. It is only read."""
+    """Check a study's file: pages, chain of hashes, how often people count. Nothing is written."""
     with Progress(quiet=json) as progress:
         progress(str(file))
         study = _opened(file, head, to_read=True)
@@ -601,7 +616,7 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
 def reissue(
     file: StudyFile,
     users: Annotated[
-        int | None, Option(help="How many to ask for now; as many as before if left out.")
+        int | None, Option(help="How many users to ask for now. Left out: as many as before.")
     ] = None,
     returning: Annotated[
         str,
@@ -634,7 +649,7 @@ def extend(
     head: Head = None,
     json: Json = False,
 ) -> None:
-    """Go on with more users than were planned, or with those who did not come."""
+    """Continue with more users than were planned, or with those who did not come."""
     study = _opened(file, head)
     study.extend(episodes)
     rows = [
@@ -648,7 +663,7 @@ def extend(
 
 @app.command()
 def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
-    """End a study before all users came; what was learnt stays."""
+    """End a study before all users have come. What was learnt is kept."""
     study = _opened(file, head)
     study.close()
     rows = [
