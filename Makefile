@@ -88,13 +88,15 @@ core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
 	@$(call part,core,$(CORE_VENV)/bin/pytest -q -n $(JOBS) --dist worksteal -m core tests)
 
 wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
+	@rm -rf dist build src/discreet.egg-info
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@ls dist/*
 
-release: wheel       ## besides, what the service needs, pinned by hash, and a list of it (CycloneDX)
+# Beside the wheel: what the service needs, pinned by hash, and a list of it (CycloneDX).
+release: wheel       ## wheel, source archive, pins and SBOM, tried on every Python at hand; says what to upload
 	@$(BIN)/pip install $(PIP_FLAGS) --dry-run --ignore-installed --report dist/report.json ".[service,postgres,secure]"
 	@$(BIN)/python .ci/release.py dist/report.json dist && rm dist/report.json
-	@ls dist/requirements.txt dist/sbom.json
+	@$(BIN)/python .ci/check_release.py dist
 
 docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

@@ -4,12 +4,12 @@ The new environment sees the packages of this one, so nothing is downloaded; dis
 from the wheel alone.
 """
 
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -18,7 +18,10 @@ import pytest
 import discreet
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("src", "pyproject.toml", "README.md", "LICENSE")
+PARTS = (
+    *("src", "pyproject.toml", "constraints.txt", "MANIFEST.in", "LICENSE", "CITATION.cff"),
+    *("README.md", "CHANGELOG.md", "LIMITATIONS.md", "SECURITY.md"),
+)
 pytest.importorskip("build")
 
 
@@ -92,17 +95,47 @@ def inside(installed, tmp_path):
     return run
 
 
-def test_data_files_are_inside(built):
-    wheel, archive = built
-    names = zipfile.ZipFile(wheel).namelist()
-    for file in ROOT.glob("src/discreet/**/*"):
-        if file.suffix in (".toml", ".js", ".typed", ".html", ".css", ".pyi"):
-            assert str(file.relative_to(ROOT / "src")) in names
-    with tarfile.open(archive) as packed:
-        assert any(
-            name.endswith("lab/experiments/price-of-trust.toml") for name in packed.getnames()
-        )
-    assert not [name for name in names if name.startswith("tests")]
+@pytest.fixture(scope="module")
+def release():
+    """The check of `make release`."""
+    path = ROOT / ".ci" / "check_release.py"
+    spec = importlib.util.spec_from_file_location("check_release", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_both_archives_hold_the_package_and_nothing_else(built, release):
+    files = [file for file in ROOT.glob("src/discreet/**/*") if file.suffix in release.SOURCES]
+    assert release.check_contents(*built) == len(files)
+
+
+@pytest.mark.parametrize("name", ["discreet/device/web/device.js", "discreet/py.typed"])
+def test_a_wheel_that_lacks_a_file_is_not_ready(built, release, tmp_path, name):
+    poorer = tmp_path / built[0].name
+    with zipfile.ZipFile(built[0]) as old, zipfile.ZipFile(poorer, "w") as new:
+        for one in old.namelist():
+            if one != name:
+                new.writestr(one, old.read(one))
+    with pytest.raises(release.NotReadyError, match=f"the wheel lacks {name}"):
+        release.check_contents(poorer, built[1])
+
+
+def test_a_wheel_with_a_stray_file_is_not_ready(built, release, tmp_path):
+    fuller = tmp_path / built[0].name
+    shutil.copy(built[0], fuller)
+    with zipfile.ZipFile(fuller, "a") as new:
+        new.writestr("tests/test_stray.py", "")
+    with pytest.raises(release.NotReadyError, match=r"should not contain tests/test_stray\.py"):
+        release.check_contents(fuller, built[1])
+
+
+def test_every_python_that_is_new_enough_is_found(release):
+    found = [tuple(map(int, version.split("."))) for version, _ in release.pythons()]
+    assert found == sorted(found)
+    assert all(version >= (3, 11) for version in found)
+    here = f"python3.{sys.version_info[1]}"
+    assert not shutil.which(here) or sys.version_info[:2] in {one[:2] for one in found}
 
 
 def test_the_version_has_one_place(built):

@@ -5,6 +5,6 @@ Names load when they are first used, so ``import discreet`` is light.
 
 from discreet._lazy import attach as _attach
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = _attach(__name__)
