@@ -1,4 +1,4 @@
-"""discreet: reinforcement learning from people's data, under a privacy guarantee that holds.
+"""Reinforcement learning from people's data, under a differential-privacy guarantee that is true.
 
 Names load when they are first used, so ``import discreet`` is light.
 """

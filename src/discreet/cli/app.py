@@ -151,10 +151,12 @@ def make_app() -> "typer.Typer":
     version.callback = show_version
 
     def options(version: Annotated[bool, version] = False) -> None:
-        """Reinforcement learning from people's data, under a privacy guarantee that holds."""
+        """What stands before a command."""
 
     app = typer.Typer(
         cls=Commands,
+        help="Reinforcement learning from people's data, "
+        "under a differential-privacy guarantee that is true.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
