@@ -21,8 +21,8 @@ from discreet.privacy.guarantee import Guarantee, said
 from discreet.privacy.trust import TrustModel
 
 OPERATOR = (
-    "any well-formed episode has a release: who leaves the policy counts as nothing from there on",
-    "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
+    "every well-formed episode counts, up to the step at which it leaves the policy",
+    "the trusted operator may be shown how many people left a policy; the number is not stored",
 )
 """What a central study assumes of who runs it."""
 COPIES = (
@@ -35,8 +35,8 @@ COPIES = (
 )
 """What a central stream assumes of its file (proof: `privacy.mechanisms.tree`)."""
 CRASH = (
-    "a tell that was cut short is dropped when the study is opened next: who copied the disk "
-    "before that may see one release more of those people"
+    "if a crash interrupts `tell`, its release is dropped; a copy of the disk that was made before "
+    "the study is opened again may show one more release of those people"
 )
 """What a central study assumes of a crash: its log can hold a release that was not counted."""
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
