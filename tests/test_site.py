@@ -1,11 +1,15 @@
 """The built site stands on its own: no script, style, font or picture comes from another host."""
 
+import importlib.util
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from discreet.learners.registry import get_learner, learner_names
 
 DOCS = Path(__file__).parents[1] / "docs"
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|object)\b[^>]*>", re.IGNORECASE)
@@ -72,3 +76,21 @@ def test_the_search_finds_what_it_looks_for(text):
 
 def test_a_link_to_follow_is_not_loaded():
     assert foreign('<a href="https://arxiv.org/abs/2010.07778">paper</a>') == []
+
+
+@pytest.fixture(scope="module")
+def generated():
+    """The extension that writes tables of settings and commands."""
+    path = DOCS / "_extensions" / "generated.py"
+    spec = importlib.util.spec_from_file_location("generated", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("learner", learner_names())
+def test_every_setting_has_a_meaning(generated, learner):
+    kind = get_learner(learner).settings_type
+    settings = [item.name for item in fields(kind)]
+    said = generated.meanings(kind)
+    assert [name for name in settings if len(said.get(name, "").split()) < 3] == []

@@ -49,13 +49,12 @@ from discreet.learners.registry import by_name
 class UcORepsSettings(AdversarialSettings):
     """The multipliers. Practical ones are the same for all trust models.
 
-    ``rate=2`` was first chosen on a single tuning seed; a comparison on problems not reported
-    (research/adversarial.py) finds larger rates slightly better on most adversaries
-    and up to twice as bad on one that fools them: 2 stays, see the learner's page.
+    A comparison on problems not reported (research/adversarial.py) finds larger rates slightly
+    better on most adversaries, and up to twice as bad on one that alternates between opposites.
 
     Attributes:
-        padded_losses: the central privatizer as printed (Section 5.1): a plain Laplace tree on the
-            counts, the padded one of Algorithm 4 on the losses.
+        padded_losses: the central release as printed (Section 5.1): a plain Laplace tree on the
+            counts, the padded tree of Algorithm 4 on the losses.
     """
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {"confidence": 0.01, "rate": 2.0}

@@ -55,13 +55,12 @@ class UobLbpsSettings(AdversarialSettings):
     """The multipliers, and how losses are estimated.
 
     Practical values are the same for all trust models. A comparison on problems not reported
-    (research/adversarial.py) finds ``rate=30`` as good under privacy and better
-    without: see docs/understand/learners/private-uc-o-reps.md.
+    (research/adversarial.py) finds ``rate=30`` as good under privacy and better without.
 
     Attributes:
-        loss_estimator: "centred" or "paper".
-        loss_share: of the privacy budget, for the losses (the rest is for the counts).
-        limit: multiplier on E', where losses are clipped.
+        loss_estimator: ``"centred"`` (ours) or ``"paper"`` (the printed one).
+        loss_share: the share of the privacy budget for the losses; the rest is for the counts.
+        limit: multiplies E', the size at which private losses are clipped.
     """
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {

@@ -48,13 +48,22 @@ _BLOCK_VALUES = 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialSettings(Settings):
-    """Multipliers on the paper's quantities, all one in theory."""
+    """Multipliers on the paper's quantities, all one in theory.
 
-    confidence: float = 1.0  # on the width beta of the confidence boxes
-    error: float = 1.0  # on the error bound E of the counts
-    literal: bool = False  # X counts x_H, where nobody acts, and (3.1) has one root over all
-    rate: float = 1.0  # on the learning rate eta
-    public_losses: bool = False  # they are not personal data
+    Attributes:
+        confidence: multiplies beta, the width of the confidence boxes.
+        error: multiplies E, the bound on the noise of a counter.
+        literal: as printed: X counts the states of the last layer, where nobody acts, and the root
+            of (3.1) covers both terms; False counts states with actions, and follows the proof.
+        rate: multiplies the learning rate eta.
+        public_losses: losses are not personal and are released without noise.
+    """
+
+    confidence: float = 1.0
+    error: float = 1.0
+    literal: bool = False
+    rate: float = 1.0
+    public_losses: bool = False
 
     def check(self) -> None:
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)

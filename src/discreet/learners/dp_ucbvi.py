@@ -73,10 +73,16 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimistSettings(BonusSettings):
-    """How far optimism goes."""
+    """How far optimism goes.
 
-    clip: bool = False  # Q values never grow over the episodes
-    cap: Literal["horizon", "remaining"] = "remaining"  # values are at most H, or the steps left
+    Attributes:
+        clip: a Q value never exceeds that of the episode before.
+        cap: the most that a value may be: H (``"horizon"``), or the number of steps that are left
+            (``"remaining"``).
+    """
+
+    clip: bool = False
+    cap: Literal["horizon", "remaining"] = "remaining"
 
 
 class Optimist(ContinualLearner):
@@ -191,8 +197,8 @@ class UcbviSettings(ClippedSettings):
     """Settings of `Ucbvi`.
 
     Attributes:
-        bonus: which of the two.
-        terms: of the Bernstein bonus, those that are switched on.
+        bonus: ``"bernstein"`` (their bonus 2) or ``"hoeffding"`` (their bonus 1).
+        terms: the terms of the Bernstein bonus that are used.
     """
 
     bonus: Literal["bernstein", "hoeffding"] = "bernstein"
@@ -233,7 +239,11 @@ DpUcbviTerm = Literal["variance", "reward", "privacy", "correction"]
 
 @dataclass(frozen=True, kw_only=True)
 class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
-    """Settings of `DpUcbvi`; ``terms`` of the bonus can be switched off."""
+    """Settings of `DpUcbvi`.
+
+    Attributes:
+        terms: the terms of the bonus that are used.
+    """
 
     terms: tuple[DpUcbviTerm, ...] = get_args(DpUcbviTerm)
 

@@ -73,11 +73,11 @@ class LdpObiSettings(NoisyBonusSettings):
     """How sure the bonuses are.
 
     Attributes:
-        alpha: times c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
+        alpha: multiplies c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
         union: how episodes share the failure probability: ``"known"`` (failure/K) or ``"printed"``
             (3·failure/(2·pi²·k²), Algorithm 2).
-        literal: transitions of the first H - 1 steps only, as in Section 4.1 (under local
-            privacy); False counts the last one, too.
+        literal: count the transitions of the first H - 1 steps alone under local privacy, as
+            Section 4.1 does; False counts the last one, too.
     """
 
     stationary: bool | None = None

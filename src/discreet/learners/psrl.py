@@ -65,7 +65,11 @@ from discreet.privacy.statistics import PrivateCounts
 
 @dataclass(frozen=True, kw_only=True)
 class PsrlSettings(ContinualSettings):
-    """Printed and practical ones are the same; ``prior`` is that of every transition, in visits."""
+    """Settings of `Psrl`; printed and practical ones are the same.
+
+    Attributes:
+        prior: the Dirichlet prior of every next state, in visits.
+    """
 
     prior: float = 1.0
 
@@ -76,9 +80,13 @@ class PsrlSettings(ContinualSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class LdpPsrlSettings(PsrlSettings):
-    """``privacy_scale`` is c, how much the noise shrinks the counts; as printed not at all.
+    """Settings of `LdpPsrl`.
 
-    ``literal`` counts transitions of the first H - 1 steps only (002, Section 4.1).
+    Attributes:
+        literal: count the transitions of the first H - 1 steps alone under local privacy, as
+            Section 4.1 does; False counts the last one, too.
+        privacy_scale: c, which shrinks counts to the sample size that matches their noise; zero as
+            printed.
     """
 
     stationary: bool | None = None

@@ -112,7 +112,8 @@ class ContinualSettings(Settings):
     """What all learners of the continual schedule have.
 
     Attributes:
-        stationary: counts pooled over the steps; None: if the MDP is stationary.
+        stationary: add up the counts of all steps, which needs an MDP whose steps are alike; None
+            does so where the MDP is stationary.
     """
 
     stationary: bool | None = False
@@ -128,8 +129,8 @@ class BonusSettings(ContinualSettings):
     """A printed bonus for what is not known.
 
     Attributes:
-        bonus_scale: multiplies its statistical terms; one in theory.
-        failure: the probability with which the theory may fail.
+        bonus_scale: multiplies the terms of the bonus that pay for few visits; one in theory.
+        failure: the probability with which the confidence bounds may fail.
     """
 
     bonus_scale: float = 1.0
@@ -147,8 +148,8 @@ class NoisyBonusSettings(BonusSettings):
     """A printed bonus that also pays for noise.
 
     Attributes:
-        privacy_scale: multiplies the terms that pay for noise; one in theory.
-        error_scale: multiplies the noise bound E inside the estimates; one in theory.
+        privacy_scale: multiplies the terms of the bonus that pay for noise; one in theory.
+        error_scale: multiplies the bound on the noise of a counter; one in theory.
     """
 
     privacy_scale: float = 1.0
