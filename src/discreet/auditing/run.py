@@ -95,12 +95,12 @@ def audit(
 
     Args:
         mechanisms: one name or several: ``"central/gaussian"``, ``"gaussian"`` or ``"central"``.
-        epsilon: to calibrate to.
-        delta: to calibrate to (mechanisms with a pure epsilon are held to delta = 0).
+        epsilon: mechanisms are calibrated to it.
+        delta: likewise (mechanisms with a pure epsilon are held to delta = 0).
         quick: the secure branch only, one long run, attacks on batches only, no bounded noise
             (unless it is asked for by name).
-        seed: of the attacked noise.
-        progress: told the name of each mechanism and path before its turn.
+        seed: the seed of the noise that is attacked.
+        progress: called with the name of each mechanism and path before its turn.
 
     >>> for row in audit("central/laplace", quick=True):
     ...     print(row.path, row.exact_epsilon)

@@ -49,21 +49,22 @@ def learn(
 ) -> Result:
     """Simulate ``episodes`` users of ``mdp`` under a learner and a trust model.
 
-    Instead of a learner and a trust model, ``paper="001", epsilon=1`` runs an algorithm as printed;
-    ``calibration="exact"`` beside it keeps its mechanism and makes the claim true,
-    ``literal=False`` repairs what is inconsistent in print, and settings replace printed ones.
+    ``paper="001", epsilon=1`` runs the algorithm of a paper as printed, instead of a learner and a
+    trust model. With ``calibration="exact"`` it keeps its mechanism and delivers what it claims.
+    With ``literal=False`` inconsistencies of the printed text are repaired. Settings replace
+    printed ones.
 
     Args:
-        mdp: the true model; the learner sees only private statistics of its users. What has no
-            model is played (`discreet.mdp.simulator`), and has returns instead of regret.
+        mdp: the true model; the learner sees only private statistics of its users. An environment
+            without a model (`discreet.mdp.simulator`) is played, with returns instead of regret.
         learner: a registered name (``discreet list``).
         trust: who sees raw episodes; None means no privacy.
         paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.
-        epsilon: of the preset, as its paper claims it.
-        delta: of the preset; None is its own.
+        epsilon: the epsilon that the paper's algorithm claims.
+        delta: likewise; None takes the paper's own.
         episodes: K, the number of users.
-        seed: one integer fixes every draw of the run.
-        run: the number of the run among independent repetitions with one seed.
+        seed: an integer that fixes every random draw.
+        run: the number of the run, among independent runs with one seed.
         settings: the learner's own settings; ``stationary=True`` declares the problem stationary,
             ``batches=N`` allows a batch learner at most N recruitments.
 

@@ -179,14 +179,15 @@ class Simulator:
 
 
 def estimate_model(simulator: Simulator, *, episodes: int, seed: int = 0) -> TabularMDP:
-    """The model that episodes of random actions show, for exact regret in an estimated world.
+    """Estimate a model from episodes of random actions, for exact regret in the estimated model.
 
-    Steps are taken to be alike. What nobody did leads nowhere: the state stays, without a reward.
+    Transitions and rewards are taken to be the same at all steps. An action that was never tried in
+    a state stays there, without a reward.
 
     Args:
-        simulator: what is played.
-        episodes: how many.
-        seed: fixes every draw.
+        simulator: the environment that is played.
+        episodes: number of episodes.
+        seed: an integer that fixes every random draw.
     """
     _validate.count(episodes=episodes)
     rng, shape = np.random.default_rng(seed), simulator.shape

@@ -160,11 +160,12 @@ def evaluate_policy(
     users: Sequence[str | int] | None = None,
     ledger: str | Path | Ledger | None = None,
 ) -> Evaluation:
-    """What a policy would earn, and what is earned today, from logged episodes by one release.
+    """Estimate what a policy would earn, and what is earned today, by one release.
 
-    How the logged actions were chosen need not be known, if it depended on the state alone. All
-    arguments but ``data`` are public. The policy of a `fit` on the same people can be evaluated,
-    too; that is a second release, and the interval is then of a policy that these data chose.
+    The rule by which the logged actions were chosen need not be known, if it depended on the state
+    alone. All arguments but ``data`` are public. The policy of a `fit` on the same people can be
+    evaluated, too: that is a second release, and its interval ignores that these data chose the
+    policy.
 
     >>> from discreet import Central
     >>> from discreet.mdp import Treatment, evaluate, sample_counts, uniform_policy

@@ -418,10 +418,12 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     users: Sequence[str | int] | None = None,
     ledger: str | Path | Ledger | None = None,
 ) -> Fit:
-    """A policy that is better than what produced the data, or DEFERs to it, by one release.
+    """Learn a policy from logged episodes, by one release.
 
-    How the logged actions were chosen need not be known, if it depended on the state alone. All
-    arguments but ``data`` are public: choose them before looking at the data.
+    The policy takes another action than the one behind the data only where that is better with
+    confidence. Elsewhere it defers. The rule by which the logged actions were chosen need not be
+    known, if it depended on the state alone. All arguments but ``data`` are public: choose them
+    before you look at the data.
 
     >>> from discreet import Central
     >>> from discreet.mdp import Treatment, sample_counts, uniform_policy
@@ -432,9 +434,9 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     True
 
     Args:
-        data: whole episodes, or their sums. ``users`` says whose they are; without it each is
-            taken for another person's, and who has k of them is protected with k epsilon only.
-            Early ends are padded into an absorbing state (`discreet.data.Padding`).
+        data: whole episodes, or their sums. ``users`` says whose they are. Without it every
+            episode counts as another person's, and a person with k episodes is protected with
+            k epsilon only. Episodes that end early are padded (`discreet.data.Padding`).
         trust: `Central`, or `NoPrivacy` to see what privacy costs. Of each person at most its
             ``participations`` episodes are used, drawn at random; m of them in one release cost m
             times the noise.
@@ -442,16 +444,16 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         vocabulary: the same, with names for the printed table.
         support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
             default). All other possible ones are counted together and never recommended.
-        start: ``bool[S]``, where an episode can begin (anywhere by default). Those that begin
-            elsewhere count as nothing: values, and sums if given, are of the others alone.
+        start: ``bool[S]``, where an episode can begin (anywhere by default). Episodes that begin
+            elsewhere are not counted.
         rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
         behaviour: ``[H, S, A]`` or ``[S, A]``, the probabilities of the logged actions, if they are
             public (a trial, a rule, an algorithm). They help when steps are pooled.
-        stationary: the caller's word that the dynamics are the same at every step, and the
-            rewards too: rows are pooled over steps, unless the data contradict it clearly.
-        width: standard deviations of pessimism; less than 2 has not been found safe.
+        stationary: declares that transitions and rewards are the same at every step. Steps are
+            then pooled, unless the data contradict it clearly.
+        width: standard errors that an action must be better by; less than 2 was not safe.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
-        seed: of a rehearsal; secure noise cannot be seeded.
+        seed: the seed of a rehearsal; secure noise has none.
         users: the name of each episode's person, as the readers of tables return them: equal names
             are one person.
         ledger: the file that adds up what was released about these people, or a

@@ -242,13 +242,17 @@ def _check_together(
 
 @dataclass(frozen=True)
 class PrivateTrust(TrustModel):
-    """A trust model with an (epsilon, delta): what mechanisms are calibrated for.
+    """A trust model with a guarantee (epsilon, delta).
 
     Attributes:
-        participations: how many episodes of one person are protected together: neighbours differ in
-            all of them. Of batches: one in a batch at most.
-        separation: of a central continual release: somebody who returns does so that many episodes
-            later or more, which is less noise.
+        epsilon: the largest privacy loss.
+        delta: the probability with which the loss may be larger; 0 asks for pure privacy.
+        mechanism: the mechanism by name; ``"auto"`` takes the one with the least noise.
+        calibration: ``"exact"`` delivers the guarantee; ``"paper"`` uses the printed constants.
+        participations: how many episodes of one person are protected together. Neighbours differ
+            in all of them. A person is at most once in a batch.
+        separation: the least number of episodes between two of the same person, for a central
+            continual release. A larger number needs less noise.
     """
 
     epsilon: float
@@ -315,11 +319,14 @@ class PrivateTrust(TrustModel):
 
 @dataclass(frozen=True)
 class Central(PrivateTrust):
-    """A trusted learner sees raw episodes; what all other users receive is private (JDP).
+    """Central trust: the learner sees raw episodes. What all other users receive is private (JDP).
+
+    >>> print(Central(epsilon=1, delta=1e-6).calibrate(Shape(4, 2, 6)).guarantee)
+    (1, 1e-06)-JDP, one user's whole episode, replace-one
 
     Attributes:
-        rho: a budget of zero-concentrated privacy, instead of epsilon: the noise is Gaussian, and
-            epsilon is what it delivers at ``delta`` (1e-6 if that is left out).
+        rho: a budget of zero-concentrated privacy, instead of epsilon. The noise is then Gaussian,
+            and epsilon is what it delivers at ``delta`` (1e-6 if that is left out).
 
     >>> trust = Central(rho=0.1)
     >>> trust.delta, round(trust.epsilon, 3)
@@ -358,7 +365,7 @@ class Central(PrivateTrust):
 
 @dataclass(frozen=True)
 class Local(PrivateTrust):
-    """Nobody but the user sees raw episodes; each report is private by itself (LDP)."""
+    """Local trust: only the user sees a raw episode. Each report is private by itself (LDP)."""
 
     notion: ClassVar[Notion] = "LDP"
     name: ClassVar[str] = "local"
@@ -367,11 +374,11 @@ class Local(PrivateTrust):
 
 @dataclass(frozen=True)
 class Shuffle(PrivateTrust):
-    """Nobody but the user sees raw episodes; a shuffler mixes the messages of all users (SDP).
+    """Shuffle trust: a shuffler mixes the messages of all users before anybody reads them (SDP).
 
     Attributes:
-        honest: fraction of users whose noise can be relied on; they alone add enough of it.
-        min_users: of a batch; learners ask for no smaller one (0: as few as can be released).
+        honest: the fraction of users who add their noise honestly. They alone add enough of it.
+        min_users: the smallest batch that learners ask for; 0 allows all that can be released.
     """
 
     honest: float = 1.0
@@ -389,7 +396,7 @@ class Shuffle(PrivateTrust):
 
 @dataclass(frozen=True)
 class NoPrivacy(TrustModel):
-    """The non-private twin: the same code, with no noise."""
+    """No privacy: the same code without noise, for comparison."""
 
     notion: ClassVar[Notion] = "none"
     name: ClassVar[str] = "none"

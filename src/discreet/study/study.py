@@ -71,14 +71,14 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
     allowed: Sequence[JsonObject] = (),
     **settings: object,
 ) -> "Study":
-    """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
+    """Begin a study. Its file must not exist yet, and everything is checked first.
 
-    `Study.expected` says what so many users can show.
+    `Study.expected` says how small a difference so many users can show.
 
     Args:
         path: the study's file.
         learner: a registered learner, of the batch or the continual schedule.
-        trust: who sees raw episodes, with which (epsilon, delta).
+        trust: who sees raw episodes, and the guarantee.
         states: number of states, or their names.
         actions: number of actions, or their names; the first (of those that are possible) is the
             default: what is done today, and stays where the evidence is too weak to recommend
@@ -86,9 +86,9 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
         horizon: steps per episode, or their names.
         episodes: how many users will take part in all.
         start_states: where an episode can begin, if that is public (anywhere by default).
-        stationary: the dynamics are known not to depend on the step.
+        stationary: declares that transitions and rewards are the same at every step.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
-        seed: of a rehearsal; a secure study cannot be seeded.
+        seed: the seed of a rehearsal; a secure study has none.
         table: how tables of episodes are read (`Study.read_table`), as
             `discreet.data.tables.TableFormat` keeps it; public, like the names.
         allowed: which actions are possible where, if not all are, as `discreet.data.Vocabulary`
@@ -113,13 +113,13 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
 
 
 def resume(path: str | Path, head: str | None = None) -> "Study":
-    """Go on with a study after a restart or a crash.
+    """Open a study that was begun before, also after a crash.
 
     Args:
-        path: the study's file; one that was edited or damaged is refused.
+        path: the study's file. An edited or damaged file is refused.
         head: the `Study.head` that you noted last. An older copy of the file, or another study, is
-            refused; one that has gone on since is not. Without it an older copy cannot be told
-            from the newest file, and its users could be counted twice.
+            refused. Without a head an older copy looks like the newest file, and its users could
+            be counted twice.
     """
     return Study.resume(path, head)
 
