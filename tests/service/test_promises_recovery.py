@@ -62,7 +62,8 @@ from helpers.services import (
 )
 
 OF = charter()
-RUNBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "operator" / "recover.md"
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to" / "operator"
+RUNBOOK, ROUTINE = GUIDES / "recover.md", GUIDES / "operate.md"
 
 
 def verified(running, analyser):
@@ -199,7 +200,7 @@ def test_p22_a_backup_that_hangs_is_given_up_and_one_that_ends_is_written_down(
 def test_p22_a_kill_while_a_backup_is_made_leaves_the_last_one(tmp_path, monkeypatch):
     """The command of the page, and a tar that is killed when it has written half."""
     names = dict.fromkeys(("charter", "signing_key", "token_file", "url"), "")
-    command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text())[1]
+    command = re.search(r'backup = "(sh .*?)"', ROUTINE.read_text())[1]
     for name in ("analyser", "backup", "bin"):
         (tmp_path / name).mkdir()
     (tmp_path / "charter.json").write_text("{}")
@@ -299,7 +300,7 @@ class Site:
         (folder / "enroller").rename(folder / "enroller-site" / "enroller")
         (folder / "backup").mkdir()
         text = made.config("analyser").read_text()
-        command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text())[1]
+        command = re.search(r'backup = "(sh .*?)"', ROUTINE.read_text())[1]
         made.config("analyser").write_text(text.replace('backup = ""', f'backup = "{command}"'))
         self._stack = contextlib.ExitStack()
         self.accepted, self.counted, self.backups, self.spent = [], [], [], set()
@@ -398,7 +399,7 @@ def site_in(folder):
 def section(name):
     """The lines of a section of the runbook."""
     text = RUNBOOK.read_text("utf-8")
-    return re.search(rf"### {name}.*?```sh\n(.*?)```", text, re.DOTALL)[1].strip().splitlines()
+    return re.search(rf"## {name}.*?```sh\n(.*?)```", text, re.DOTALL)[1].strip().splitlines()
 
 
 def test_p22_every_line_of_the_runbook(tmp_path):

@@ -41,7 +41,8 @@ from discreet.study.study import Study
 from helpers.nginx import NGINX, nginx
 from helpers.strain import strain
 
-RUNBOOK = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "operator" / "recover.md"
+GUIDES = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "operator"
+RUNBOOK, ROUTINE = GUIDES / "recover.md", GUIDES / "operate.md"
 DAY = 86_400
 PARTS = 2
 DISK = 96
@@ -152,7 +153,7 @@ class Site:
         private = ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0  # mounts end with this process
         private = private and not os.system("mount --make-rprivate /")
         self.disks = [mounted(self.folder / role) for role in DISKS] if private else []
-        command = re.search(r'backup = "(sh .*?)"', RUNBOOK.read_text("utf-8"))[1]
+        command = re.search(r'backup = "(sh .*?)"', ROUTINE.read_text("utf-8"))[1]
         (self.folder / "back-up").write_text(
             f"{command} && cp ../backup/analyser.tar {folder}/backups/$(date +%s%N).tar\n"
         )
@@ -234,7 +235,7 @@ class Site:
     def follow(self, section, count=0):
         """A section of the runbook; as many new tickets as the rest of the study needs."""
         text = RUNBOOK.read_text("utf-8")
-        lines = re.search(rf"### {section}.*?```sh\n(.*?)```", text, re.DOTALL)[1].splitlines()
+        lines = re.search(rf"## {section}.*?```sh\n(.*?)```", text, re.DOTALL)[1].splitlines()
         for line in lines:
             self.run(line.replace("--count 500", f"--count {count}"))
 
