@@ -1,10 +1,13 @@
-"""What epsilon means for people, and how large the service's batches are."""
+"""What epsilon means for people, what an attack can prove, how large the service's batches are."""
 
 import csv
 import math
 from pathlib import Path
 
-from discreet import Shuffle
+import numpy as np
+from scipy.stats import beta, norm
+
+from discreet import Central, Shuffle
 from discreet.mdp import Shape
 from discreet.privacy import calibrate
 from discreet.privacy.guarantee import rounded_up
@@ -51,7 +54,30 @@ def sizes():
             )
 
 
+def power():
+    """The largest epsilon that an attack proves of Gaussian noise for (1, 1e-6), H = 6.
+
+    With the thresholds of `discreet.auditing.attack` and the expected numbers of hits, half of the
+    runs counted; with all of the noise, and with a half of it.
+    """
+    mechanism = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(PROBLEMS[0])
+    sigma = math.sqrt(mechanism.noise_variance(1)["visits"])
+    cuts = np.linspace(-2, 6, 801)
+    tail = 1e-6 / 4
+    yield ("noise", "runs", "proven_epsilon")
+    for noise in (1.0, 0.5):
+        shift = 6 / (sigma * noise)  # 36 counters move by one
+        for runs in (600, 10**4, 10**6, 10**8):
+            half = runs // 2
+            hits, misses = half * norm.sf(cuts - shift), half * norm.sf(cuts)
+            low = beta.ppf(tail, np.maximum(hits, 1e-9), half - hits + 1)
+            high = beta.isf(tail, misses + 1, half - misses)
+            proven = np.log(np.maximum(low - 1e-6, 1e-300) / high)
+            yield (noise, runs, f"{max(0.0, proven.max()):.2f}")
+
+
 TABLES = {
+    "audit-power.csv": power,
     "epsilon-for-people.csv": odds,
     "service-sizes.csv": sizes,
 }
