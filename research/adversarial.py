@@ -2,6 +2,7 @@
 
     python -m research.adversarial choose private-uc-o-reps [--part 1/2] [--fooling]
     python -m research.adversarial table [--seed 1000] [--runs 10] [--start-of-learning]
+    python -m research.adversarial zero > docs/data/adversarial_zero.csv
 
 ``choose`` prints, for every point of a small grid, the regret as a share of the uniform policy's:
 the mean over problems that no reported table contains (layers of other widths, three actions, a
@@ -15,6 +16,8 @@ RiverSwim: loss 0 for right at the right end (0.9 for left at the left end); the
 drifting adversaries move the prize to the left end. Random MDPs: Dirichlet(0.3) transitions and
 uniform mean losses, anew in every run; the drifting adversary reverses seven tenths of every
 preference.
+
+``zero`` prints how far from uniform the bandit learner ends when all losses are zero.
 """
 
 import itertools
@@ -165,7 +168,7 @@ STARTS = [
 
 def table(options):
     """Print shares of the uniform policy's regret, or at which K learning starts."""
-    sizes = (2_000, 20_000, 200_000) if options.start_of_learning else (20_000,)
+    sizes = (500, 2_000, 20_000, 60_000, 200_000) if options.start_of_learning else (20_000,)
     for world, learner, trust, constants in STARTS if options.start_of_learning else CASES:
         for episodes in sizes:
             rows = []
@@ -182,6 +185,22 @@ def table(options):
             print(f"{title}: {np.mean(rows):.3f} ({parts})", flush=True)
 
 
+def zero(_options):
+    """How likely the likeliest action is at the end, by the printed and the centred estimator."""
+    mdp = LayeredMDP.from_tabular(discreet.make("RiverSwim", states=4, horizon=6))
+    print("users,epsilon,runs,printed,centred")
+    for episodes in (500, 1_000, 2_000, 4_000, 8_000, 16_000):
+        nothing = stochastic_losses(mdp, episodes, means=np.zeros(mdp.shape.visits))
+        means = []
+        for estimator in ("paper", "centred"):
+            how = {"losses": nothing, "loss_estimator": estimator, "constants": "theory"}
+            how |= {"learner": BANDIT, "trust": Central(1), "episodes": episodes}
+            results = [discreet.learn(mdp, seed=seed, **how) for seed in range(5)]
+            likeliest = [r.policy.probabilities.max(axis=-1)[mdp.present].mean() for r in results]
+            means.append(np.mean(likeliest))
+        print(f"{episodes},1,5,{means[0]:.4f},{means[1]:.4f}", flush=True)
+
+
 def main() -> None:
     """Read the command."""
     arguments = parser("research.adversarial", __doc__)
@@ -195,8 +214,9 @@ def main() -> None:
     showing.add_argument("--seed", type=int, default=1000)
     showing.add_argument("--runs", type=int, default=10)
     showing.add_argument("--start-of-learning", action="store_true")
+    commands.add_parser("zero")
     options = arguments.parse_args()
-    {"choose": choose, "table": table}[options.command](options)
+    {"choose": choose, "table": table, "zero": zero}[options.command](options)
 
 
 if __name__ == "__main__":
