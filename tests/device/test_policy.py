@@ -121,8 +121,8 @@ def test_what_fit_writes_is_read(tmp_path):
 def test_the_three_lines_of_the_docs_run_in_javascript(tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    page = (Path(__file__).parents[2] / "docs/how-to/engineer/logs.md").read_text("utf-8")
-    lines = page.split("```js\n")[1].split("```")[0].replace("(3, 0", '("well", 0')
+    page = (Path(__file__).parents[2] / "docs/how-to/engineer/production.md").read_text("utf-8")
+    lines = page.split("```js\n")[1].split("```")[0].replace('"remission", "Q1"', '"well", 0')
     shutil.copyfile(WEB, tmp_path / "policy.js")
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "policy.json").write_text(json.dumps(CONTENT))
@@ -135,4 +135,4 @@ def test_the_three_lines_of_the_docs_run_in_javascript(tmp_path):
     ran = subprocess.run(
         ["node", "page.js"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert ran.stdout == "mild true\n"
+    assert ran.stdout == "wait true\n"

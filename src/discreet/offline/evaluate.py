@@ -35,7 +35,7 @@ V)/2)² is added to the sum of a row, as if half a surprise more had been seen: 
 times show no variance. *Denominators* are noisy too: N is replaced by N - 2·sqrt D in the
 variances, D the noise of N. The interval is 1.96 standard errors of the lower pass below it to
 1.96 of the upper pass above it. It is an approximation (first order, normal), measured in
-docs/how-to/engineer/logs.md, and not a theorem.
+docs/understand/learners/fit.md, and not a theorem.
 """
 
 import math
