@@ -26,6 +26,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import discreet
 from discreet._files import write_atomically
 from discreet._types import Plain
 from discreet.errors import MissingExtraError, StudyError
@@ -128,7 +129,8 @@ def _after(tail: Tail, entry: Mapping[str, object], digest: str) -> Tail:
 def software() -> dict[str, str]:
     """The versions behind an entry."""
     versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    for package in ("discreet", "numpy", "opendp"):
+    versions["discreet"] = discreet.__version__
+    for package in ("numpy", "opendp"):
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
