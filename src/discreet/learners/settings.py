@@ -2,7 +2,7 @@
 
 ``constants="theory"`` is the printed formula: the defaults of the fields. ``"practical"`` is one
 fixed set of multipliers per learner, ``PRACTICAL``, chosen on problems that are *not* reported
-(random MDPs, chains, grids; research/README.md, with two exceptions)
+(random MDPs, chains, grids; research/constants.md, with two exceptions)
 and used for all trust models, epsilons and environments alike; a run that asks for none of the two
 gets them. What a caller gives wins over both.
 
