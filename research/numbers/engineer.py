@@ -1,7 +1,9 @@
 """Numbers of the how-to pages for engineers."""
 
+import numpy as np
+
 import discreet
-from discreet.mdp import Shape
+from discreet.mdp import DeterministicPolicy, Shape
 from discreet.privacy import calibrate
 
 
@@ -23,4 +25,19 @@ def cost() -> list[list[object]]:
     return rows
 
 
-TABLES = {"engineer_cost.csv": cost}
+def device_sizes() -> list[list[object]]:
+    """What one user sends under shuffle, one action per state (how-to/engineer/device.md)."""
+    rows: list[list[object]] = [["states", "steps", "users", "messages", "bytes"]]
+    sizes = ((4, 2, 6, 20_000), (50, 5, 20, 10**6), (716, 2, 20, 10**6), (716, 2, 20, 10**8))
+    for states, actions, steps, users in sizes:
+        shape = Shape(states=states, actions=actions, horizon=steps)
+        mechanism = discreet.Shuffle(1, 1e-6).calibrate(
+            shape, statistics=("transitions", "rewards"), last_transitions=False
+        )
+        support = DeterministicPolicy(np.zeros((steps, states), int)).support(shape)
+        traffic = mechanism.encoder(users, support=support).traffic
+        rows.append([states, steps, users, traffic.messages, traffic.bytes])
+    return rows
+
+
+TABLES = {"device_sizes.csv": device_sizes, "engineer_cost.csv": cost}
