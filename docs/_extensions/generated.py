@@ -8,16 +8,42 @@ import re
 from dataclasses import MISSING, fields
 
 PLACE = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+GROUPS = {
+    "Find and run": ("list", "run", "plot", "report", "cite"),
+    "Guarantees": ("calibrate", "certify", "audit"),
+    "Tables and logged episodes": ("design", "plan", "fit"),
+    "Studies": ("study",),
+    "Checks": ("check", "bench"),
+    "The service": ("service",),
+}
+EVERYWHERE = {"help", "json", "imports", "as_json"}
+"""Options of every command: the page says them once."""
+KINDS = {"float": "NUMBER", "int": "INTEGER", "str": "TEXT", "path": "FILE"}
+SCHEDULES = {
+    "batch": "Batch learners",
+    "continual": "Continual learners",
+    "run": "Learners for adversarial losses",
+}
 
 
 def cell(text):
     """Text for one cell of a table."""
-    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")
+    plain = " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")
+    return plain.replace("``", "`")
+
+
+def sentence(text):
+    """The same, with a capital letter and a full stop."""
+    plain = cell(text)
+    return plain and plain[0].upper() + plain[1:]
 
 
 def table(head, rows):
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+# ------------------------------------------------------------------------------------- commands
 
 
 def leaves(command, words):
@@ -30,28 +56,69 @@ def leaves(command, words):
         yield from leaves(command.get_command(context, name), [*words, name])
 
 
-def commands():
-    """A section per command: what it does, its arguments and options."""
+def grouped():
+    """The words of every group of commands, and its commands."""
     import typer
 
     from discreet.cli.app import make_app
 
-    for words, command in leaves(typer.main.get_command(make_app()), ["discreet"]):
-        context = command.make_context(words, [], resilient_parsing=True)
-        yield f"## `{words}`\n\n{command.help or ''}\n"
-        yield f"```text\n{' '.join(command.get_usage(context).split())}\n```\n"
-        rows = []
-        for item in command.params:
-            if getattr(item, "hidden", False) or item.name == "help":
-                continue
-            name = ", ".join(item.opts + item.secondary_opts)
-            if item.param_type_name == "argument":
-                name = item.name.upper()
-            usual = item.default
-            shown = usual not in (None, False, "", ()) and not callable(usual)
-            said = [cell(getattr(item, "help", "") or ""), f"`{usual}`" if shown else ""]
-            rows.append([f"`{name}`", *said])
-        yield table(["argument or option", "meaning", "default"], rows)
+    known = dict(leaves(typer.main.get_command(make_app()), ["discreet"]))
+    for title, names in GROUPS.items():
+        chosen = {w: c for w, c in known.items() if w.split()[1] in names}
+        yield title, {word: known.pop(word) for word in chosen}
+    if known:
+        yield "Others", known
+
+
+def commands():
+    """A section per group and command: what it does, its arguments and options."""
+    for title, members in grouped():
+        yield f"## {title}\n"
+        for words, command in members.items():
+            context = command.make_context(words, [], resilient_parsing=True)
+            usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
+            yield f"### {words}\n\n{command.help or ''}\n"
+            yield f"```text\n{usage}\n```\n"
+            items = [item for item in command.params if not said_once(item)]
+            items.sort(key=lambda item: item.param_type_name != "argument")
+            rows = [[name_of(item, context), said(item.help), usual_of(item)] for item in items]
+            if rows:
+                yield table(["argument or option", "meaning", "default"], rows)
+
+
+def said_once(item):
+    """Whether a parameter is hidden, or one that every command has."""
+    return item.name in EVERYWHERE or getattr(item, "hidden", False)
+
+
+def said(text):
+    """The help of an option, with the names of options as code."""
+    return re.sub(r"(?<![`\w-])--[a-z][a-z-]*(?![^`]*`[^`]*$)", r"`\g<0>`", cell(text or ""))
+
+
+def name_of(item, context):
+    """`--option VALUE`, or the name of an argument."""
+    if item.param_type_name == "argument":
+        return f"`{item.name.upper()}`"
+    name = " / ".join(item.opts + item.secondary_opts)
+    if item.is_flag:
+        return f"`{name}`"
+    kind = item.display_type(context).strip("<>").removeprefix("list[").rstrip("]")
+    return f"`{name} {KINDS.get(kind, kind.upper())}`"
+
+
+def usual_of(item):
+    """The default of an option, as a person would type it."""
+    usual = item.default
+    if usual in (None, "", ()) or callable(usual):
+        return ""
+    if isinstance(usual, bool):
+        return "on" if usual else ""
+    many = usual if isinstance(usual, list | tuple) else [usual]
+    return ", ".join(f"`{one:g}`" if isinstance(one, float) else f"`{one}`" for one in many)
+
+
+# ------------------------------------------------------------------------------------- settings
 
 
 MEANING = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
@@ -70,25 +137,37 @@ def settings():
     """A table per learner: its settings, with both sets of constants."""
     from discreet.learners.registry import get_learner, learner_names
 
-    for name in learner_names():
-        spec = get_learner(name)
-        kind = spec.settings_type
-        if kind is None:
-            continue
-        yield f"### {name}\n"
-        usual = {item.name: item.default for item in fields(kind)}
-        practical, known = {**usual, **kind.PRACTICAL}, meanings(kind)
-        rows = []
-        for field, value in usual.items():
-            if field != "constants":
-                values = dict.fromkeys((shown(practical[field]), shown(value)))
-                said = f"`{'`; printed: `'.join(values)}`"
-                rows.append([f"`{field}`", known.get(field, ""), said])
-        yield table(["setting", "meaning", "default"], rows) if rows else "None.\n"
+    for schedule, title in SCHEDULES.items():
+        yield f"## {title}\n"
+        for name in learner_names():
+            spec = get_learner(name)
+            if ("run" if spec.run is not None else spec.schedule) == schedule:
+                page = {"pe": "sdp-pe"}.get(name, name)
+                yield f"### {name}\n\n[What it does](../understand/learners/{page}.md).\n"
+                yield settings_table(spec.settings_type)
+
+
+def settings_table(kind):
+    """The settings of one learner; the printed constants where a paper has others."""
+    if kind is None:
+        return "It has no settings.\n"
+    usual = {item.name: item.default for item in fields(kind) if item.name != "constants"}
+    practical, known = {**usual, **kind.PRACTICAL}, meanings(kind)
+    printed = any(practical[name] != value for name, value in usual.items())
+    rows = []
+    for name, value in usual.items():
+        row = [f"`{name}`", sentence(known.get(name, "")), f"`{shown(practical[name])}`"]
+        other = practical[name] != value
+        rows.append([*row, f"`{shown(value)}`" if other else ""] if printed else row)
+    head = ["setting", "meaning", "default", *(["printed"] if printed else [])]
+    return table(head, rows) if rows else "It has no settings.\n"
 
 
 def shown(value):
-    return "required" if value is MISSING else repr(value)
+    """A value as it is written in Python."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "required" if value is MISSING else repr(value).replace("'", '"')
 
 
 WRITERS = {"commands": commands, "settings": settings}
