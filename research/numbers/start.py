@@ -1,10 +1,15 @@
 """Numbers of the first pages and of the how-to pages for researchers."""
 
 import math
+import warnings
 
 import discreet
+from discreet.errors import DiscreetWarning
 from discreet.mdp import Shape, plan, uniform_policy
 from discreet.mdp import evaluate as value_of
+from discreet.papers.presets import get_preset, preset_names
+from discreet.privacy.guarantee import rounded_up
+from discreet.privacy.mechanisms.bits import integer_messages_delta, printed_shuffle
 
 _STATISTICS = {"statistics": ("transitions", "rewards"), "last_transitions": False}
 """What flow-ucb and trial ask a mechanism for."""
@@ -46,4 +51,55 @@ def epsilon() -> list[list[object]]:
     return rows
 
 
-TABLES = {"start_epsilon.csv": epsilon, "start_result.csv": first_result}
+def presets() -> list[list[object]]:
+    """What each paper claims and delivers (how-to/researcher/papers.md)."""
+    rows: list[list[object]] = [
+        ["preset", "claimed epsilon", "claimed delta", "epsilon", "delta", "of sums", "repaired"]
+    ]
+    for name in preset_names():
+        preset, sums = get_preset(name), get_preset(name).if_only_sums
+        at, told = preset.reference, preset.delivers
+        delta = preset.delta if at.delta is None else at.delta
+        row = [name, at.epsilon, delta, "unproven" if sums else told.epsilon, told.delta]
+        rows.append([*row, sums.epsilon if sums else "", _repaired(name) or ""])
+    return rows
+
+
+def _repaired(name: str) -> str | None:
+    """What 002 delivers with the last transition counted."""
+    preset = get_preset(name)
+    if preset.paper != "002":
+        return None
+    at = preset.reference
+    shape = Shape(states=at.states, actions=at.actions, horizon=at.horizon)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        found = preset.trust_model(at.epsilon, at.delta).calibrate(
+            shape, schedule="continual", episodes=at.episodes, stationary=True
+        )
+    return f"({rounded_up(found.guarantee.epsilon)}, {rounded_up(found.guarantee.delta)})"
+
+
+def integers() -> list[list[object]]:
+    """From which batch on the printed integers refute the claim (how-to/researcher/papers.md)."""
+    rows: list[list[object]] = [["preset", "tau", "users", "least delta", "what"]]
+    river = Shape(states=4, actions=2, horizon=6)
+    for name, split in (("000", False), ("001", True)):
+        printed = printed_shuffle(river, 1.0, 1e-5, split=split)
+        refuted = printed.refuted_from(1e-5)
+        for users, what in (
+            (20_000, "the papers' K"),
+            (refuted, "refuted from here on"),
+            (math.ceil(printed.tau) + 1, "more than tau"),
+        ):
+            least = max(integer_messages_delta(printed.bits(users)))
+            rows.append([name, round(printed.tau), users, f"{least:.3g}", what])
+    return rows
+
+
+TABLES = {
+    "papers_integers.csv": integers,
+    "papers_presets.csv": presets,
+    "start_epsilon.csv": epsilon,
+    "start_result.csv": first_result,
+}
