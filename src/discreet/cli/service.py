@@ -39,15 +39,17 @@ _LISTED = ("batches_done", "received", "tickets_spent")
 _URL = "http://127.0.0.1:8700"
 ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file.")]
 Rehearsal = Annotated[
-    bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
+    bool, typer.Option("--rehearsal", help="A rehearsal: users are simulated, nobody is protected.")
 ]
 CaFile = Annotated[
-    Path | None, typer.Option(help="Certificates (PEM) of an authority of your own.")
+    Path | None, typer.Option(help="PEM file of your own certificate authority, if you use one.")
 ]
-LogFormat = Annotated[Literal["text", "json"], typer.Option(help="Of the lines on standard error.")]
+LogFormat = Annotated[
+    Literal["text", "json"], typer.Option(help="Format of the log on standard error.")
+]
 
 app = typer.Typer(
-    help="Private learning from real devices: shuffler, analyser, device, enroller.",
+    help="Run a private study with real devices: shuffler, analyser, device, enroller.",
     no_args_is_help=True,
 )
 
@@ -56,38 +58,43 @@ app = typer.Typer(
 class Guaranteed:
     """Options on what is guaranteed."""
 
-    epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
-    delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
-    honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the guarantee.")] = 1.0
+    delta: Annotated[float, typer.Option(help="Delta of the guarantee.")] = 1e-6
+    honest: Annotated[
+        float, typer.Option(help="Fraction of users who add their noise honestly.")
+    ] = 1.0
     participations: Annotated[
-        int, typer.Option(help="Batches that one person may take part in, once each.")
+        int, typer.Option(help="In how many batches one person may take part.")
     ] = 1
     min_users: Annotated[
-        int, typer.Option(help="No batch is smaller; 0: a hundredth of all users.")
+        int, typer.Option(help="Users of the smallest batch. 0: a hundredth of all users.")
     ] = 0
-    patience: Annotated[int, typer.Option(help="Seconds for which a batch may stay open.")] = (
-        7 * 86_400
-    )
-    purpose: Annotated[str, typer.Option(help="In words for participants.")] = (
-        "a study with discreet"
-    )
+    patience: Annotated[
+        int, typer.Option(help="Seconds after which an open batch is discarded.")
+    ] = 7 * 86_400
+    purpose: Annotated[
+        str, typer.Option(help="What the study is for, in words for participants.")
+    ] = "a study with discreet"
 
 
 @dataclass(frozen=True)
 class Studied:
     """Options on what is learnt."""
 
-    learner: Annotated[str, typer.Option(help="A batch learner.")] = "flow-ucb"
-    states: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "4"
+    learner: Annotated[str, typer.Option(help="Learner; it must learn in batches.")] = "flow-ucb"
+    states: Annotated[str, typer.Option(help="Number of states, or their names with commas.")] = "4"
     actions: Annotated[
         str,
         typer.Option(
-            help="Their number, or names with commas; first what is done without a study."
+            help="Number of actions, or their names with commas. The first one is what is done "
+            "without a study."
         ),
     ] = "2"
-    steps: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "6"
-    start: Annotated[str, typer.Option(help="Start states with commas, if that is public.")] = ""
-    episodes: Annotated[int, typer.Option(help="How many reports will be counted in all.")] = 10_000
+    steps: Annotated[str, typer.Option(help="Number of steps, or their names with commas.")] = "6"
+    start: Annotated[
+        str, typer.Option(help="States in which episodes begin, with commas, if this is public.")
+    ] = ""
+    episodes: Annotated[int, typer.Option(help="How many reports are counted in all.")] = 10_000
 
 
 @app.command("init")
@@ -96,12 +103,14 @@ def init(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
     guaranteed: Guaranteed,
     studied: Studied,
-    url: Annotated[str, typer.Option(help="Where the shuffler will be.")] = _URL,
-    store: Annotated[str, typer.Option(help="A file, or postgresql://...")] = "shuffler.db",
+    url: Annotated[str, typer.Option(help="Address of the shuffler.")] = _URL,
+    store: Annotated[
+        str, typer.Option(help="The shuffler's store: an SQLite file, or postgresql://...")
+    ] = "shuffler.db",
     rehearsal: Rehearsal = False,
     json: Json = False,
 ) -> None:
-    """Begin a study, prove its guarantee, write charter, keys and a file per role."""
+    """Set up a study: charter, keys, and a folder for each role."""
     need_extra(_PACKAGES, "service")
     from discreet.privacy.trust import Shuffle
     from discreet.service.configs import check_url
@@ -147,26 +156,28 @@ def _names(text: str) -> int | list[str]:
 
 @app.command("demo")
 def demo(
-    environment: Annotated[str, typer.Option(help="treatment or energy.")] = "treatment",
+    environment: Annotated[
+        str, typer.Option(help="What is simulated: treatment or energy.")
+    ] = "treatment",
     users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 1000,
     participations: Annotated[
-        int, typer.Option(help="Batches that a ticket is worth; if several, users come back.")
+        int, typer.Option(help="In how many batches a simulated user takes part.")
     ] = 1,
-    kills: Annotated[int, typer.Option(help="SIGKILLs on the way, over all roles.")] = 0,
-    runs: Annotated[int, typer.Option(help="Simulated runs to compare with.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of the simulated lives.")] = 0,
+    kills: Annotated[int, typer.Option(help="How many processes are killed on the way.")] = 0,
+    runs: Annotated[int, typer.Option(help="How many simulated runs to compare with.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated users.")] = 0,
     output: Annotated[
-        Path | None, typer.Option(help="A new folder that is kept; else a temporary one.")
+        Path | None, typer.Option(help="A new folder to keep. Left out: a temporary folder.")
     ] = None,
     play: Annotated[
-        bool, typer.Option("--play", help="Leave one place of every batch to you, at the page.")
+        bool, typer.Option("--play", help="Keep one place of every batch for you, in a browser.")
     ] = False,
     port: Annotated[
-        int, typer.Option(help="Of the shuffler; 0: a free one.", min=0, max=65_535)
+        int, typer.Option(help="Port of the shuffler. 0: a free one.", min=0, max=65_535)
     ] = 0,
     json: Json = False,
 ) -> None:
-    """A whole study on this machine: every role a process, the crowd simulated. Protects nobody."""
+    """Run a whole study on this machine with simulated users. It protects nobody."""
     need_extra(_PACKAGES, "service")
     from discreet.service.demo.page import simulate, write_page
     from discreet.service.demo.run import Arrangement, Demo, Sight
@@ -265,12 +276,12 @@ def _show_findings(found: "Findings", band: "Spread", seconds: float) -> None:
 @app.command("tickets")
 def tickets(
     folder: Annotated[
-        Path, typer.Argument(help="The folder that `init` made, or the enroller's part of it.")
+        Path, typer.Argument(help="The folder that `init` wrote, or the enroller's folder in it.")
     ],
-    count: Annotated[int, typer.Option(help="How many more.")],
+    count: Annotated[int, typer.Option(help="How many new tickets.")],
     json: Json = False,
 ) -> None:
-    """Make tickets for the enroller, and their digests for the shuffler."""
+    """Make tickets for participants."""
     need_extra(_PACKAGES, "service")
     from discreet.service.setup import make_tickets
 
@@ -289,7 +300,7 @@ def tickets(
 def shuffler(
     config: ConfigFile, rehearsal: Rehearsal = False, log_format: LogFormat = "text"
 ) -> None:
-    """Run the shuffler until it is told to end."""
+    """Run the shuffler."""
     need_extra(_PACKAGES, "service")
     from discreet.service.configs import ShufflerConfig
     from discreet.service.shuffler.server import serve
@@ -316,12 +327,14 @@ def analyser(
     config: ConfigFile,
     accept: Annotated[
         int | None,
-        typer.Option(help="Count the batch of this manifest although much of it is unreadable."),
+        typer.Option(
+            help="Count the batch of this manifest, although many envelopes cannot be read."
+        ),
     ] = None,
     rehearsal: Rehearsal = False,
     log_format: LogFormat = "text",
 ) -> None:
-    """Run the analyser until the study is finished, or it is told to end."""
+    """Run the analyser until the study is finished."""
     need_extra(_PACKAGES, "service")
     from discreet.service.analyser import analyse
     from discreet.service.configs import AnalyserConfig
@@ -337,10 +350,10 @@ def analyser(
 
 @app.command("abandon")
 def abandon(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
-    """Give up the open batch, and what this copy of the study has forgotten (the analyser's).
+    """Give up the open batch, after a lost key or a restore.
 
-    For a lost key or a study that was put back from a backup. Who sent a report that the shuffler
-    has handed over is not asked again.
+    Batches that this copy of the study does not have are given up, too. Users whose report the
+    shuffler has handed over are not asked again.
     """
     need_extra(_PACKAGES, "service")
     from discreet.service.analyser import make_analyser, working_alone
@@ -358,13 +371,13 @@ def abandon(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
 @app.command("recover")
 def recover(
     config: ConfigFile,
-    manifests: Annotated[Path, typer.Option(help="The analyser's folder of manifests.")],
+    manifests: Annotated[Path, typer.Option(help="Folder of the analyser's manifests.")],
     rehearsal: Rehearsal = False,
 ) -> None:
-    """Go on after the shuffler's store was lost or put back from a copy: old tickets are void.
+    """Go on after the shuffler's store was lost or restored. All tickets become void.
 
-    First end all its processes. Then give the enroller recovery.txt: tickets made without it are
-    not admitted any more.
+    Stop all processes of the shuffler first. Then give the enroller the file recovery.txt: the
+    shuffler admits only tickets that are made with it.
     """
     need_extra(_PACKAGES, "service")
     from discreet.service.configs import ShufflerConfig
@@ -385,7 +398,7 @@ def recover(
 def rotate(
     what: Annotated[str, typer.Argument(help="token or signing-key.")], config: ConfigFile
 ) -> None:
-    """A new token or signing key for the analyser."""
+    """Replace the analyser's token or signing key."""
     need_extra(_PACKAGES, "service")
     from discreet import _validate
     from discreet.service.configs import AnalyserConfig
@@ -397,27 +410,32 @@ def rotate(
         rotate_signing_key(settings)
         say("Start the analyser again: its next manifest names the new key, the one after uses it.")
         return
-    say("The shuffler's file, then SIGHUP to the shuffler; then start the analyser again; then the")
-    say("first of the two alone, and SIGHUP:")
+    say("Put this line into the shuffler's file and reload the shuffler (SIGHUP):")
     say(f'analyser_token_sha256 = "{rotate_token(settings)}"')
+    say(
+        "Then start the analyser again, leave only the first digest in that line, and reload again."
+    )
 
 
 @app.command("device")
 def device(
     config: ConfigFile,
     ticket: Annotated[
-        str, typer.Option(help="64 hexadecimal digits; other accounts of this machine can read it.")
+        str,
+        typer.Option(
+            help="The ticket, 64 hexadecimal digits. Other accounts of the machine can read it."
+        ),
     ] = "",
     ticket_file: Annotated[
-        Path | None, typer.Option(help="A file with the ticket, which they cannot read.")
+        Path | None, typer.Option(help="A file with the ticket, which other accounts cannot read.")
     ] = None,
     episode: Annotated[
         Path | None,
-        typer.Option(help="JSON with states, actions and rewards; without it, show the policy."),
+        typer.Option(help="JSON file with states, actions and rewards. Left out: show the policy."),
     ] = None,
     rehearsal: Rehearsal = False,
 ) -> None:
-    """Show the policy to play; with an episode: encode, seal and send it."""
+    """Show the policy of the batch, or send an episode."""
     need_extra(_PACKAGES, "service")
     from discreet.device import DeviceError
     from discreet.service.client import Client
@@ -458,11 +476,11 @@ def _episode(path: Path) -> dict[str, Any]:
 
 @app.command("status")
 def status(
-    url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL,
+    url: Annotated[str, typer.Option(help="Address of the shuffler.")] = _URL,
     ca_file: CaFile = None,
     json: Json = False,
 ) -> None:
-    """What a shuffler says in public: the guarantee, and totals."""
+    """Show the guarantee and the public totals of a shuffler."""
     need_extra(_PACKAGES, "service")
     from discreet.service.client import Client
     from discreet.service.protocol.charter import Charter
@@ -491,18 +509,18 @@ def status(
 
 @app.command("verify")
 def verify(
-    charter: Annotated[Path, typer.Argument(help="charter.json.")],
+    charter: Annotated[Path, typer.Argument(help="The file charter.json.")],
     manifests: Annotated[
-        Path | None, typer.Option(help="The analyser's folder of manifests.")
+        Path | None, typer.Option(help="Folder of the analyser's manifests.")
     ] = None,
-    study: Annotated[Path | None, typer.Option(help="The analyser's study file.")] = None,
+    study: Annotated[Path | None, typer.Option(help="The analyser's study, a file.")] = None,
     url: Annotated[
-        str, typer.Option(help="Of the shuffler, which keeps all manifests as a second witness.")
+        str, typer.Option(help="Address of the shuffler, which keeps all manifests, too.")
     ] = "",
     ca_file: CaFile = None,
     json: Json = False,
 ) -> None:
-    """Check a charter's certificate, the chain of manifests, and the ledger."""
+    """Check a charter, its manifests and the ledger."""
     need_extra(_PACKAGES, "service")
     from discreet.service import verification
     from discreet.service.client import Client

@@ -47,14 +47,14 @@ _STUCK = 3600.0
 METRICS = {
     "users": "People counted.",
     "batches": "Batches counted.",
-    "opens": "Batches opened since the start.",
-    "open_seconds": "In which they were opened.",
-    "envelopes_unreadable": "In the last counted batch.",
-    "unreadable_share": "Of the envelopes of its worst group.",
+    "opens": "Batches opened since the analyser started.",
+    "open_seconds": "Seconds that opening these batches took.",
+    "envelopes_unreadable": "Envelopes of the last counted batch that cannot be read.",
+    "unreadable_share": "Their share in the worst group of that batch.",
     "batch_wanted": "Reports that fill the open batch.",
-    "batch_received": "Reports in it.",
-    "batch_seconds_left": "To its deadline.",
-    "step_age_seconds": "Since the last step.",
+    "batch_received": "Reports in the open batch.",
+    "batch_seconds_left": "Seconds to the deadline of the open batch.",
+    "step_age_seconds": "Seconds since the last step.",
 }
 """Name -> meaning."""
 _HEADERS = {
@@ -268,7 +268,9 @@ class Monitor:
         registry = CollectorRegistry()
         for name, value in totals.items():
             Gauge(f"discreet_analyser_{name}", METRICS[name], registry=registry).set(value)
-        worst = Gauge("discreet_analyser_red", "Checks that are red.", registry=registry)
+        worst = Gauge(
+            "discreet_analyser_red", "Red lights of the operator's page.", registry=registry
+        )
         worst.set(sum(one.colour == "red" for some in self.checks().values() for one in some))
         return generate_latest(registry)
 

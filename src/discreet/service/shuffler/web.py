@@ -57,14 +57,14 @@ HEADERS = {
     "cache-control": "no-cache",
 }
 METRICS = {f"batches_{state}": f"Batches that are {state}." for state in STATES} | {
-    "tickets": "Tickets that this shuffler was told of.",
-    "tickets_spent": "Uses of tickets: reports that were taken.",
-    "tickets_void": "Uses in abandoned batches that were handed over, and tickets of a lost store.",
-    "received": "Reports in the batch that is not done yet.",
-    "wanted": "Reports that fill it.",
-    "batch_age_seconds": "Since its manifest was made.",
-    "batch_seconds_left": "To its deadline.",
-    "bytes_free": "On the disk of the store.",
+    "tickets": "Tickets whose digests this shuffler has.",
+    "tickets_spent": "Uses of tickets: reports that were accepted.",
+    "tickets_void": "Uses in abandoned batches that were handed over, and void tickets.",
+    "received": "Reports in the current batch.",
+    "wanted": "Reports that fill the current batch.",
+    "batch_age_seconds": "Seconds since the manifest of the batch was made.",
+    "batch_seconds_left": "Seconds to the deadline of the batch.",
+    "bytes_free": "Free bytes on the disk of the store.",
 }
 """Name -> meaning, of what is read from the store."""
 Document = dict[str, Any]
