@@ -170,7 +170,43 @@ def shown(value):
     return "required" if value is MISSING else repr(value).replace("'", '"')
 
 
-WRITERS = {"commands": commands, "settings": settings}
+# ---------------------------------------------------------------------------------- experiments
+
+
+def experiments():
+    """A table per kind of table in an experiment file."""
+    from discreet.lab import spec
+
+    rows = {"name": spec.Experiment, "[[environments]]": spec.EnvironmentRow}
+    rows |= {"[[learners]]": spec.LearnerRow, "[[trusts]]": spec.TrustRow}
+    tables = {"environments", "learners", "trusts", "variants"}
+    for place, kind in rows.items():
+        at_top = place == "name"
+        yield "At the top:\n" if at_top else f"In each `{place}`:\n"
+        known = meanings(kind)
+        yield table(
+            ["key", "meaning", "default"],
+            [
+                [f"`{item.name}`", sentence(known.get(item.name, "")), empty_or_shown(item)]
+                for item in fields(kind)
+                if not (at_top and item.name in tables)
+            ],
+        )
+    yield "`[variants.quick]` holds the `runs` and `episodes` that `--quick` takes instead.\n"
+
+
+def empty_or_shown(item):
+    """The default of a key in TOML."""
+    if item.default_factory is not MISSING or item.default in ("", ()):
+        return ""
+    if item.default is MISSING:
+        return "required"
+    value = list(item.default) if isinstance(item.default, tuple) else item.default
+    text = str(value).lower() if isinstance(value, bool) else shown(value)
+    return f"`{text}`"
+
+
+WRITERS = {"commands": commands, "settings": settings, "experiments": experiments}
 
 
 def fill(app, docname, source):

@@ -55,7 +55,18 @@ class EnvironmentRow(Titled):
 
 @dataclass(frozen=True, kw_only=True)
 class TrustRow:
-    """One trust model with a list of epsilons."""
+    """One trust model with a list of epsilons.
+
+    Attributes:
+        model: ``"none"``, ``"central"``, ``"shuffle"`` or ``"local"``.
+        epsilon: a list; each one gets runs of its own.
+        delta: of the guarantee; 0 asks for a pure epsilon.
+        mechanism: as in `discreet list`; ``"auto"`` takes the default of the trust model.
+        calibration: ``"exact"``, or ``"paper"`` for printed constants.
+        participations: how many episodes of one person are protected together.
+        separation: of a central continual release, the least number of episodes between two of one
+            person.
+    """
 
     model: str
     epsilon: tuple[float, ...] = ()
@@ -114,10 +125,10 @@ class LearnerRow(Titled):
         environments: environments by label; empty means all.
         max_episodes: skip longer runs (a continual learner pays per episode, a batch one not).
         label: shown in tables and legends.
-        panel: pictures along the episodes draw learners of one panel together, and those of others
-            beside them on the same axes; colours go by what stands behind ``: `` in the label.
-        paper: a preset instead (`discreet list papers`): its learner with its settings (those given
-            here win) under its own trust model, whatever the experiment's are.
+        panel: a title; pictures along the episodes draw the learners of each panel on axes of their
+            own, with one legend; colours go by what stands behind ``: `` in the label.
+        paper: a preset instead of ``name`` (`discreet list papers`), under its own trust model;
+            ``settings`` replace printed ones.
         epsilon: of a preset.
         delta: of a preset; 0 is its own.
         calibration: of a preset: ``"exact"`` instead of as printed.
@@ -162,7 +173,24 @@ class LearnerRow(Titled):
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A whole experiment, resolved."""
+    """A whole experiment, resolved.
+
+    Attributes:
+        name: also the name of the result folder.
+        title: of the report page.
+        description: for people.
+        paper: what is rebuilt; ``"ours"`` if nothing is.
+        expect: what is expected, in words for people.
+        plots: which pictures are drawn.
+        seed: one integer that fixes every random draw.
+        runs: how often every combination is repeated.
+        episodes: numbers of users; each has runs of its own.
+        environments: one `EnvironmentRow` for each table ``[[environments]]``.
+        learners: one `LearnerRow` for each table ``[[learners]]``.
+        trusts: one `TrustRow` for each table ``[[trusts]]``.
+        variants: what ``--quick`` replaces, in the table ``[variants.quick]``.
+        imports: modules to import first, for what they register.
+    """
 
     name: str
     title: str
@@ -178,7 +206,6 @@ class Experiment:
     trusts: tuple[TrustRow, ...] = ()
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
-    """Modules to import first, for the learners, environments and mechanisms they register."""
 
     def __post_init__(self) -> None:
         if not _FOLDER_NAME.fullmatch(self.name):
