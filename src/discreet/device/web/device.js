@@ -1,6 +1,6 @@
 // discreet.device in JavaScript: the same bytes as the Python package from the same randomness.
 //
-// One ES module without dependencies, for browsers and Node. docs/reference/files.md describes the format
+// One ES module without dependencies, for browsers and Node. docs/reference/wire-format.md describes the format
 // byte by byte; discreet/device/*.py is the reference, and names, orders and refusals follow it.
 //
 //   import { load } from "./device.js";
