@@ -14,6 +14,7 @@ import argparse
 import csv
 import dataclasses
 import math
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,12 +24,12 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.learners.learn import make_batch_learner, public_facts, release_batch
 from discreet.learners.registry import get_learner
-from discreet.mdp import TabularMDP, plan, uniform_policy
+from discreet.mdp import TabularMDP, plan, sample_counts, sample_trajectories, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study.estimate import StudyEstimate
-from discreet.study.plan import Assumed, Simulation, effects_of, run_study
+from discreet.study.plan import Simulation, effects_of, run_study
 
 SEED = 20261119
 MEASURED = ("batches", "R", "V", "first", "recommended", "wrong", "kept")
@@ -352,48 +353,115 @@ def _not_yet_best(mdp):
     for _ in range(100):
         order = rng.permutation(mdp.shape.actions)
         moves, rewards = mdp.transitions[:, :, order], mdp.rewards[:, :, order]
-        made = TabularMDP(transitions=moves, rewards=rewards, initial=mdp.initial, name=mdp.name)
-        if mdp.initial @ effects_of(made).gains.max(axis=1) > 0.02:
+        made = mdp.replace(transitions=moves, rewards=rewards)
+        if effects_of(made).effect > 0.02:
             return made
     raise SystemExit(f"{mdp.name}: no action is better than another at the first step.")
 
 
-def run_plan(options):
-    """The power that a plan states, told the problem's effect, and that of simulated studies.
+def _counted(mdp, episodes, rng):
+    """The model that so many logged episodes of random actions show; what nobody did stays."""
+    shape, states = mdp.shape, np.arange(mdp.shape.states)[:, None]
+    logged = sample_counts(mdp, uniform_policy(shape), episodes, rng)
+    moves, rewards = logged.transitions.astype(float), logged.rewards.astype(float)
+    if mdp.stationary:
+        moves, rewards = moves.sum(axis=0, keepdims=True), rewards.sum(axis=0, keepdims=True)
+    visits = moves.sum(axis=-1)
+    moves[:, states, np.arange(shape.actions), states] += visits == 0
+    made = moves / np.maximum(visits, 1)[..., None], rewards / np.maximum(visits, 1)
+    moves, rewards = (
+        np.broadcast_to(made[0], shape.transitions),
+        np.broadcast_to(made[1], shape.visits),
+    )
+    begun = logged.transitions[0].sum(axis=(1, 2)) / episodes
+    return mdp.replace(transitions=moves, rewards=rewards, initial=begun)
 
-    The size is the first of 500, 707, 1000, ... for which the plan says 0.8. Studies are right
-    where they recommend, at the first step, an action worth half of the best one's gain or more,
-    of the people who begin where an action is better than today's.
+
+def _studied(mdp, spec, settings, trust, users, run):
+    """What a study answers, by the public interface; under shuffle too slow, so by `run_study`."""
+    seeds = RunSeeds(SEED + 2, run)
+    if isinstance(trust, discreet.Shuffle):
+        problem = public_facts(mdp, users)
+        return run_study(mdp, get_learner(spec), problem, trust, settings, seeds)[0].policy
+    (horizon, states, actions), rng = mdp.shape.visits, seeds.generator("environment")
+    rules = [
+        {"steps": [h], "states": [s], "actions": np.flatnonzero(mdp.shape.mask[h, s]).tolist()}
+        for h in range(horizon)
+        for s in range(states)
+        if not mdp.shape.mask[h, s].all()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        study = discreet.start(
+            Path(folder) / "study.db",
+            learner=spec,
+            trust=trust,
+            states=states,
+            actions=actions,
+            horizon=horizon,
+            episodes=users,
+            start_states=np.flatnonzero(mdp.start).tolist(),
+            allowed=rules,
+            sampler="simulation",
+            seed=SEED + 2 + run,
+            **settings,
+        )
+        while not study.finished:
+            people = range(study.users, study.users + study.batch_size)
+            episodes = sample_trajectories(mdp, study.ask(), len(people), rng)
+            study.tell(episodes, users=[f"p{i}" for i in people])
+        return study.policy
+
+
+def run_plan(options):
+    """The power that plans state, and that of simulated studies.
+
+    ``told``: the plan knows the effect and the reward of the first step, and has random problems,
+    in the middle 80% of which its power is from ``low`` to ``high``; ``given``: it has the problem;
+    ``logged``: it has a model counted from 2,000 episodes of other people who took random actions;
+    ``logged_told``: and knows the effect. The size is the first of 500, 707, 1000, ... for which
+    the plan with the problem says 0.8.
     """
     for name in options.problems or PLANNED:
         made, learner, trust_name, epsilon = PLANNED[name]
         mdp, (spec, settings) = _not_yet_best(made()), LEARNERS[learner]
-        trust, (gains, reward, spread) = TRUSTS[trust_name](epsilon), effects_of(mdp)
-        best = gains.max(axis=1)
-        weights = mdp.initial * (best > 0.005) / (mdp.initial @ (best > 0.005))
-        assumed = Assumed(float(weights @ best), reward, spread)
-        facts, users = public_facts(mdp, 1), 500
-        simulation = Simulation(spec, facts, settings, runs=100, seed=SEED)
-        while simulation.outcome(assumed, trust, users).right.mean() < 0.8 and users < 1e6:
+        trust, (gains, weights, effect) = TRUSTS[trust_name](epsilon), effects_of(mdp)
+        reward = float(mdp.initial @ mdp.rewards[0][np.arange(len(gains)), mdp.shape.first[0]])
+        random = Simulation(spec, public_facts(mdp, 1), settings, reward=reward, seed=SEED)
+        given, users = dataclasses.replace(random, model=mdp), 500
+        while given.outcome(effect, trust, users).right.mean() < 0.8 and users < 1e6:
             users = round(users * math.sqrt(2))
-        simulation = dataclasses.replace(simulation, runs=2000, seed=SEED + 1)
-        stated = simulation.outcome(assumed, trust, users).right.mean()
-        problem, right = public_facts(mdp, users), []
+        model = _counted(mdp, 2000, np.random.default_rng(SEED + 3))
+        logged = dataclasses.replace(random, model=model)
+        plans = {
+            "told": (random, effect),
+            "given": (given, effect),
+            "logged": (logged, logged.most),
+            "logged_told": (logged, min(effect, logged.most)),
+        }
+        stated, begun = {}, time.process_time()
+        for key, (simulation, size) in plans.items():
+            many = dataclasses.replace(simulation, runs=options.stated, seed=SEED + 1)
+            found = many.outcome(size, trust, users)
+            stated[key] = round(float(found.right.mean()), 3)
+            if key == "told":
+                low, high = found.powers(effect)
+                stated |= {"low": round(low, 3), "high": round(high, 3)}
+        planned, begun, right = time.process_time() - begun, time.process_time(), []
         for run in range(options.runs):
-            seeds = RunSeeds(SEED + 2, run)
-            answer, _ = run_study(mdp, get_learner(spec), problem, trust, settings, seeds)
-            got = np.take_along_axis(gains, answer.policy.actions[0][:, None], 1)[:, 0]
-            right.append(weights @ (got >= best / 2))
+            policy = _studied(mdp, spec, settings, trust, users, run)
+            got = np.take_along_axis(gains, policy.actions[0][:, None], 1)[:, 0]
+            right.append(weights @ (got >= gains.max(axis=1) / 2))
+        print(name, f"plans {planned:.0f} s, studies {time.process_time() - begun:.0f} s")
         yield {
             "problem": name,
             "learner": learner,
             "trust": trust_name,
             "epsilon": epsilon,
             "people": users,
-            "effect": round(assumed.effect, 4),
+            "effect": round(effect, 4),
             "reward": round(reward, 3),
-            "spread": round(spread, 3),
-            "stated": round(float(stated), 3),
+            "logged_effect": round(logged.most, 4),
+            **stated,
             "found": round(float(np.mean(right)), 3),
             "runs": options.runs,
         }
@@ -408,6 +476,7 @@ def main():
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("--users", type=lambda text: int(float(text)), nargs="+")
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--stated", type=int, default=2000, help="simulated studies of a plan")
     parser.add_argument("--trusts", nargs="+", choices=TRUSTS)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *PLANNED])

@@ -1,5 +1,6 @@
 """`discreet plan`: what studies of a design would find, before anybody is asked."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet._files import check_output
-from discreet.cli.options import Json, whole
+from discreet.cli.options import Json, environments, parse_settings, whole
 from discreet.cli.output import Progress, echo_json, need_extra, print_table, say
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
@@ -21,7 +22,7 @@ _PICTURES = (".svg", ".png", ".pdf")
 def command(
     design: Annotated[Path, typer.Argument(help="The design, a TOML file.", show_default=False)],
     people: Annotated[
-        str | None, typer.Option(help="Sizes, e.g. 2e3,5e3 (half to five times the design's).")
+        str | None, typer.Option(help="Sizes, e.g. 2e3,5e3 (half, once and twice the design's).")
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="E.g. 0.5,1 (the design's; half and twice for its trust).")
@@ -29,30 +30,42 @@ def command(
     trust: Annotated[
         str | None, typer.Option(help="E.g. central,shuffle (all); no privacy is always beside.")
     ] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            help="A problem that resembles yours: an environment of `discreet list`, a Gymnasium "
+            "id with a model, or an .npz file with the arrays transitions and rewards (initial, "
+            "horizon). Random problems without it.",
+            autocompletion=environments,
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the problem, name=value.")
+    ] = None,
     effect: Annotated[
         float | None,
         typer.Option(
             help="How much more the best action earns than today's, from the first step on, in "
-            "the units of the rewards (a tenth of their range)."
+            "the units of the rewards (the problem's own, or a tenth of their range)."
         ),
     ] = None,
     reward: Annotated[
-        float | None, typer.Option(help="Mean reward of the first step today (the middle).")
-    ] = None,
-    spread: Annotated[
         float | None,
-        typer.Option(
-            help="Standard deviation of what the rest of an episode is worth, over the states "
-            "that can come next (drawn)."
-        ),
+        typer.Option(help="Mean reward of the first step today in random problems (the middle)."),
     ] = None,
     runs: Annotated[int, typer.Option(help="Simulated studies per row.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="A picture: .svg, .png or .pdf.")] = None,
     json: Json = False,
 ) -> None:
-    """What a study of each size and guarantee finds, by simulation from public facts alone."""
+    """What a study of each size and guarantee finds, by simulation."""
+    from discreet.mdp.environments.registry import make
     from discreet.study.plan import plan_study
+
+    if settings and problem is None:
+        raise InvalidInputError("Expected --problem beside --set, which is about its parameters.")
+    if effect is not None and not 0 < effect < math.inf:
+        raise InvalidInputError(f"Expected --effect > 0, got --effect {effect:g}.")
 
     if plot is not None:
         need_extra(["matplotlib"], "lab")
@@ -63,9 +76,9 @@ def command(
             people=_list(people, lambda text: whole(text, "--people")),
             epsilon=_list(epsilon, lambda text: _number(text, "--epsilon")),
             trust=_list(trust, str),
+            problem=None if problem is None else make(problem, **parse_settings(settings or [])),
             effect=effect,
             reward=reward,
-            spread=spread,
             runs=runs,
             seed=seed,
             progress=progress,
@@ -77,12 +90,15 @@ def command(
     if json:
         echo_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
         return
+    columns = ["people", "trust", "epsilon", "difference", "right", "wrong", "gain"]
+    if problem is None:
+        columns.insert(5, "8 of 10")
     print_table(
         f"{found.learner}: what studies of {design.name} find, if an action earns "
-        f"{found.effect:g} more than today's",
-        ("people", "trust", "epsilon", "smallest difference", "right", "wrong", "gain", "batches"),
+        f"{found.effect:.3g} more than today's",
+        [*columns, "batches"],
         [_cells(row, found.most) for row in found.rows],
-        right=(0, 2, 3, 4, 5, 6, 7),
+        right=(0, *range(2, len(columns) + 1)),
         caption=found.words,
     )
     say(found.assumed)
@@ -90,18 +106,19 @@ def command(
         say(str(plot))
 
 
-def _cells(row: "PlanRow", most: float) -> tuple[str, ...]:
-    least = row.smallest_difference
-    return (
+def _cells(row: "PlanRow", most: float) -> list[str]:
+    least, middle = row.smallest_difference, row.middle
+    return [
         f"{row.people:,}",
         row.trust,
         "" if row.epsilon is None else rounded_up(row.epsilon),
         f"over {most:.3g}" if least is None else f"{least:.2g}",
         f"{row.right:.0%}",
+        *([] if middle is None else [f"{100 * middle[0]:.0f}-{middle[1]:.0%}"]),
         f"{row.wrong:.0%}",
         f"{row.gain:z.0%}",
         f"{row.recruitments:.3g}",
-    )
+    ]
 
 
 def _list(text: str | None, read: Callable[[str], Any]) -> list[Any] | None:

@@ -422,7 +422,7 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
         upper.set(ylabel="smallest difference", yscale="log")
         lower.set(ylabel="right action", xlabel="people", ylim=(-0.03, 1.03))
         _finish(upper, "What a study finds with probability 0.8")
-        _finish(lower, f"Probability of the right action, if it earns {plan.effect:g} more")
+        _finish(lower, f"Probability of the right action, if it earns {plan.effect:.3g} more")
         sizes = sorted({row.people for row in plan.rows})
         lower.set_xticks(sizes, [f"{size:,}" for size in sizes])
         found, names = lower.get_legend_handles_labels()

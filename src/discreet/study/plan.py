@@ -1,33 +1,30 @@
 """What a study will find, before anybody is asked: simulated studies of problems that might be.
 
-A plan uses public facts alone: the design, the people, the guarantee. Every simulated study has
-the design's learner, the real mechanism and the rule by which studies recommend
-(`study.estimate`: better than today's action by two standard errors, or DEFER), in a world of the
-design's shape that is drawn anew.
+Every simulated study has the design's learner, the real mechanism and the rule by which studies
+recommend (`study.estimate`: better than today's action by two standard errors, or DEFER).
 
-**Effect.** How much more an action earns than today's (the first that is possible) from the first
-step on, with the best actions afterwards. *Right* is a recommendation, at the first step, of an
-action that is worth at least half of the effect; *wrong* is one of an action that earns less than
-today's. The *smallest difference* is the effect with which 80% of the studies are right.
+**Effect.** How much more the best action earns than today's (the first that is possible) from the
+first step on, with the best actions afterwards. Where episodes begin in several states, they count
+in proportion to the people who begin there times this gain, for the effect and for power alike.
+*Right* is a recommendation, at the first step, of an action worth at least half of the best one's
+gain; *wrong* is one of an action that earns less than today's. The *smallest difference* is the
+effect with which 80% of the studies are right.
 
-**Worlds.** To first order the error of a difference depends on the problem by two numbers alone:
-with n visits of an action its variance is
+**Problems.** Power depends on the problem as that of an A/B test depends on a standard deviation,
+and here no single number says how: errors of what next states are worth cancel where actions lead
+to the same states, and add up where they do not. So studies are best simulated in a *given* problem
+that resembles the real one. A smaller effect is this problem with every action replaced by today's
+with some probability. Without one, every study has another *random* problem: moves from nearly
+certain (Dirichlet 0.01) to nearly even (10), an action's own in every state, perhaps mixed with
+staying; states of different worth; one action better than today's by its reward in every state,
+others anything from worse to half as good, and rewards 0 or 1. Random problems get their effect by
+bringing all rewards closer to today's of the first step, and by replacing actions as above, in
+random parts. Their powers differ much, and a plan says how much: a problem's power is taken for
+Phi(effect / standard error - 2), by the standard error that its study reports.
 
-    [r·(1 - r) + s²]/n + [sigma_r² + (r - c)²·sigma_N² + sigma_t²·sum_s' (V(s') - P·V)²]/n²,
-
-r being the mean reward of the first step, s the standard deviation of V, what the rest of an
-episode is worth, over next states, and sigma² the variances of the noise on sums of rewards
-(centred at c), visits and transitions. So worlds are drawn given r and s; all else is chance.
-A state has a quality, what a step there earns on average, and today's moves are nearly even draws
-(Dirichlet), mixed with staying. In every state one action, the same at all steps, earns the effect
-more than today's, and others anything from the effect less to half of it more. A part of that, from
-none to all, lies in where the action leads (to the best state, or to the worst), the rest in the
-reward; all of it in a problem that is declared stationary. Rewards are 0 or 1, as counted.
-
-**Search.** A study whose preferred action is right recommends it from the effect
-d - (difference - 2·standard error) on, if nothing but the effect changes: the 80% quantile of that
-over the runs is the next d to try. Where a fifth of the studies cannot be right however large the
-reward's effect is, no difference is found.
+**Search.** A study whose preferred action is right recommends it from (gain - difference + 2
+standard errors)/gain times its effect on, if nothing but the effect changes: the 80% quantile of
+that over the runs is the next effect to try.
 """
 
 import dataclasses
@@ -35,11 +32,12 @@ import functools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
@@ -48,7 +46,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import BatchLearner, Problem
 from discreet.learners.learn import check_trust
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.mdp.planning import RegretMeter, plan
+from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
@@ -61,163 +59,154 @@ from discreet.study.drivers import BatchDriver
 from discreet.study.estimate import SURE, Answer, StudyEstimate
 
 POWER = 0.8
-_EVEN = 5.0
-"""Concentration of today's moves."""
 RUNS = 100
 _FEW = 40
 """Simulated studies when one starts."""
-_HOPEFUL = (
-    "This is too hopeful where the better action is better by leading to quite different states, "
-    "over many steps: of one such problem 87% were stated and 24% found."
-)
-"""The worst of docs/understand/learners/trial.md (Recommender, 8 steps)."""
+_MIDDLE = (0.1, 0.9)
+"""Quantiles of power over random problems."""
+_DRAWS = 50
+"""Random problems that are tried until one has the effect."""
+_ALIKE = 0.25
+"""Share of random problems where actions differ by their rewards alone: the best one's is 1."""
 _MOST_CELLS = 2 * 10**5
 """Transition counters of a problem that is then simulated: a tenth of a second each."""
+_KEPT_CELLS = 10**7
 _ROUNDS = 8
 _CLOSE = 0.25
 """Relative change at which the search ends: errors hardly depend on the effect."""
-_NEIGHBOURS = {"people": (0.5, 1.0, 2.0, 5.0), "epsilon": (0.5, 1.0, 2.0)}
+_FINE = 1e-4
+"""To which the share of actions that are not replaced is searched."""
+_NEIGHBOURS = {"people": (0.5, 1.0, 2.0), "epsilon": (0.5, 1.0, 2.0)}
 _TRUSTS = ("central", "shuffle", "local")
 _DELTA = 1e-6
 """Where the design has none, and one is needed."""
 
 
 class Effects(NamedTuple):
-    """What a plan asks of a problem, rewards from 0 to 1.
+    """What actions of the first step earn in a problem, rewards from 0 to 1.
 
     Attributes:
-        gains: ``[S, A]``, what actions of the first step earn more than today's.
-        reward: r, mean of the first step today.
-        spread: s, of what the rest of an episode is worth, over next states.
+        gains: ``[S, A]``, what actions earn more than today's, the best ones following.
+        weights: ``[S]``, of the states: how many people begin there, times the best gain.
+        effect: the best gain, on average with these weights.
     """
 
     gains: FloatArray
-    reward: float
-    spread: float
-
-
-def effects_of(mdp: TabularMDP) -> Effects:
-    """The numbers of a known problem, the best actions following."""
-    today, ahead = mdp.shape.first, np.zeros(mdp.shape.states)
-    if mdp.horizon > 1:
-        ahead = plan(mdp).values[1]
-    values, every = mdp.rewards[0] + mdp.transitions[0] @ ahead, np.arange(mdp.shape.states)
-    gains = np.where(mdp.shape.mask[0], values - values[every, today[0]][:, None], -np.inf)
-    reward = float(mdp.initial @ mdp.rewards[0][every, today[0]])
-    reached = (mdp.transitions[0] > 0).any(axis=1)
-    return Effects(gains, reward, float(mdp.initial @ _spread(reached, ahead)))
-
-
-def _spread(reached: BoolArray, ahead: FloatArray) -> FloatArray:
-    """Standard deviation of ``ahead`` over the states that each state leads to."""
-    even = reached / reached.sum(axis=1, keepdims=True)
-    spread: FloatArray = np.sqrt(np.maximum(even @ ahead**2 - (even @ ahead) ** 2, 0.0))
-    return spread
-
-
-@dataclass(frozen=True)
-class Assumed:
-    """A family of worlds, rewards from 0 to 1; without a spread it is drawn."""
-
+    weights: FloatArray
     effect: float
-    reward: float = 0.5
-    spread: float | None = None
-
-    def world(self, problem: Problem, rng: np.random.Generator) -> TabularMDP:
-        """One of them, of the problem's shape, with equally many people in every start state."""
-        shape, start = problem.shape, problem.start
-        moves = rng.dirichlet(np.full(shape.states, _EVEN), (shape.horizon, shape.states))
-        quality = rng.uniform(-0.5, 0.5, shape.states)
-        stay, draw, share = rng.random(3)
-        later: float | None = share
-        if problem.stationary:
-            moves, later = np.broadcast_to(moves[:1], moves.shape), None
-        tried = (draw / 2,) if self.spread is None else np.linspace(0, 1, 17)
-        bases = [self._today(problem, moves, quality, stay, t) for t in tried]
-        if self.spread is not None:
-            bases.sort(key=lambda base: abs(base[2] - float(self.spread or 0)))
-        moves, rewards, _ = bases[0]
-        worth = np.tile(rng.uniform(-1.0, 0.5, shape.visits[1:]), (shape.horizon, 1, 1))
-        others = shape.mask & (np.arange(shape.actions) != shape.first[..., None])
-        best = np.where(others, rng.random(shape.visits[1:]), -1.0).argmax(axis=-1)
-        np.put_along_axis(worth, best[..., None], 1.0, axis=-1)
-        np.put_along_axis(worth, shape.first[..., None], 0.0, axis=-1)
-        moves, rewards = _with_effects(moves, rewards, self.effect * worth, later, shape.mask)
-        return TabularMDP(
-            transitions=moves,
-            rewards=rewards,
-            initial=start / start.sum(),
-            allowed=shape.allowed,
-        )
-
-    def _today(
-        self, problem: Problem, moves: FloatArray, quality: FloatArray, stay: float, t: float
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Moves ``[H, S, S]`` and rewards ``[H, S]`` of today, and their spread, which t raises."""
-        start, (horizon, states) = problem.start, moves.shape[:2]
-        stay = stay + (1 - stay) * max(0.0, 2 * t - 1)
-        stays = np.full((horizon, 1, 1), stay)
-        if not problem.stationary:
-            stays[0] = 0.0
-        moves = stays * np.eye(states) + (1 - stays) * moves
-        rewards = np.tile(0.5 + min(1.0, 2 * t) * quality, (horizon, 1))
-        rewards[: horizon if problem.stationary else 1, start] = self.reward
-        ahead = _ahead(moves, rewards)[0]
-        return moves, rewards, float(_spread(moves[0] > 0, ahead)[start].mean())
 
 
-def _ahead(moves: FloatArray, rewards: FloatArray) -> FloatArray:
-    """``[H, S]``: what next states are worth at each step, today."""
-    ahead = np.zeros_like(rewards)
-    for h in reversed(range(len(rewards) - 1)):
-        ahead[h] = rewards[h + 1] + moves[h + 1] @ ahead[h + 1]
-    return ahead
+def effects_of(
+    mdp: TabularMDP, moves: FloatArray | None = None, rewards: FloatArray | None = None
+) -> Effects:
+    """The numbers of a known problem, perhaps with other transitions and rewards."""
+    moves, mask = mdp.transitions if moves is None else moves, mdp.shape.mask
+    rewards, ahead = mdp.rewards if rewards is None else rewards, np.zeros(mdp.shape.states)
+    for h in reversed(range(mdp.horizon)):
+        values = np.where(mask[h], rewards[h] + moves[h] @ ahead, -np.inf)
+        ahead = values.max(axis=1)
+    gains = values - np.take_along_axis(values, mdp.shape.first[0][:, None], 1)
+    best = gains.max(axis=1)
+    total = float(mdp.initial @ best)
+    weights = mdp.initial * best / total if total > 0 else mdp.initial
+    return Effects(gains, weights, float(weights @ best))
 
 
-def _with_effects(
-    moves: FloatArray,
-    rewards: FloatArray,
-    gains: FloatArray,
-    later: float | None,
-    mask: BoolArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Actions that earn ``gains`` ``[H, S, A]`` more than today's, in part by where they lead."""
-    horizon, states, actions = gains.shape
-    moved, earned = np.zeros((horizon, states, actions, states)), np.zeros_like(gains)
-    ahead, single = np.zeros(states), np.eye(states)
-    for h in reversed(range(horizon)):
-        now, gain, mean = rewards[h][:, None], gains[h], (moves[h] @ ahead)[:, None]
-        led = np.zeros_like(gain)
-        if later is not None:  # what the reward has no room for is in the moves, if they have
-            led = np.clip(later * gain, gain - (1 - now), gain + now)
-        up = (led > 0)[..., None]
-        room = np.where(led > 0, ahead.max() - mean, mean - ahead.min())
-        share = np.clip(np.abs(led) / np.maximum(room, 1e-12), 0.0, 1.0)[..., None]
-        where = np.where(up, single[ahead.argmax()], single[ahead.argmin()])
-        moved[h] = (1 - share) * moves[h][:, None] + share * where
-        earned[h] = np.clip(now + gain - (moved[h] @ ahead - mean), 0.0, 1.0)
-        ahead = np.where(mask[h], earned[h] + moved[h] @ ahead, -np.inf).max(axis=-1)
-    return moved, earned
+def weakened(mdp: TabularMDP, effect: float) -> TabularMDP:
+    """The problem with so small an effect: actions are replaced by today's, at random."""
+    if effects_of(mdp).effect <= effect:
+        return mdp
+    today, low, high = mdp.shape.first[..., None], 0.0, 1.0
+    moves = np.take_along_axis(mdp.transitions, today[..., None], 2)
+    rewards = np.take_along_axis(mdp.rewards, today, 2)
+    further, more = mdp.transitions - moves, mdp.rewards - rewards
+    while high - low > _FINE:
+        share = (low + high) / 2
+        reached = effects_of(mdp, moves + share * further, rewards + share * more).effect >= effect
+        low, high = (low, share) if reached else (share, high)
+    return mdp.replace(transitions=moves + high * further, rewards=rewards + high * more)
+
+
+def random_problem(
+    problem: Problem, effect: float, reward: float, rng: np.random.Generator
+) -> TabularMDP:
+    """One of the problem's shape, with equally many people in every start state."""
+    for _ in range(_DRAWS):
+        made = _drawn(problem, reward, rng)
+        own = effects_of(made).effect
+        if own >= effect:
+            closer = (effect / own) ** rng.random()
+            made = made.replace(rewards=reward + closer * (made.rewards - reward))
+            return weakened(made, effect)
+    raise InvalidInputError(
+        f"Expected an effect that random problems of this shape have, got {effect:g} of the range "
+        f"of rewards; state a smaller one, or give a problem that has it."
+    )
+
+
+def _drawn(problem: Problem, reward: float, rng: np.random.Generator) -> TabularMDP:
+    """With all its effect."""
+    shape, start = problem.shape, problem.start
+    (horizon, states, actions), steps = shape.visits, 1 if problem.stationary else shape.horizon
+    even = np.full(states, 10 ** rng.uniform(-2, 1))
+    stay = max(0.0, rng.uniform(-1, 1))
+    alike = horizon == 1 or rng.random() < _ALIKE
+    moves = (1 - stay) * rng.dirichlet(even, (steps, states, 1 if alike else actions))
+    moves += stay * np.eye(states)[:, None]
+    quality = np.tile(rng.random(states), (horizon, 1))
+    quality[: horizon if problem.stationary else 1, start] = reward
+    worth = np.tile(rng.uniform(-1.0, 0.5, (states, actions)), (horizon, 1, 1))
+    others = shape.mask & (np.arange(actions) != shape.first[..., None])
+    best = np.where(others, rng.random((states, actions)), -1.0).argmax(axis=-1)
+    np.put_along_axis(worth, best[..., None], 1.0, axis=-1)
+    np.put_along_axis(worth, shape.first[..., None], 0.0, axis=-1)
+    worth *= 1.0 if alike else rng.random()
+    now = quality[..., None]
+    return TabularMDP(
+        transitions=np.broadcast_to(moves, shape.transitions),
+        rewards=np.clip(now + worth * np.where(worth > 0, 1 - now, now), 0.0, 1.0),
+        initial=start / start.sum(),
+        allowed=shape.allowed,
+    )
 
 
 class Outcome(NamedTuple):
     """What became of simulated studies, one entry per run.
 
     Attributes:
-        right: share of people who begin where the right action is recommended.
-        wrong: likewise, of an action that earns less than today's.
+        effect: of their problems.
+        right: share of the gain of first steps that begins where a right action is recommended.
+        wrong: share of people for whom an action is recommended that earns less than today's.
         gained: what the recommended policy earns more than today's, per person.
         possible: what the best policy does.
         recruitments: batches.
-        needed: ``[runs, starts]``, the effect from which the study is right there.
+        weights: ``[runs, S]``, of the start states.
+        signal: ``[runs, S]``, best gain there by the standard error that the study reports.
+        needed: ``[runs, S]``, times its effect the study is right there.
     """
 
+    effect: float
     right: FloatArray
     wrong: FloatArray
     gained: FloatArray
     possible: FloatArray
     recruitments: FloatArray
+    weights: FloatArray
+    signal: FloatArray
     needed: FloatArray
+
+    def powers(self, effect: float) -> tuple[float, float]:
+        """Least and largest power in the middle 80% of random problems, had they this effect."""
+        normal = ndtr(self.signal * (effect / self.effect) - SURE)
+        low, high = np.quantile((self.weights * normal).sum(axis=1), _MIDDLE)
+        return float(low), float(high)
+
+    @property
+    def times(self) -> float:
+        """By what the effect must grow for 80% of the studies to be right."""
+        order = np.argsort(self.needed, axis=None)
+        reached = np.cumsum(self.weights.ravel()[order]) >= (POWER - 1e-9) * self.weights.sum()
+        return float(self.needed.ravel()[order][reached.argmax()])
 
 
 def run_study(
@@ -249,78 +238,106 @@ def run_study(
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Studies of one learner with one problem's public facts, in worlds that are drawn.
+    """Studies of one learner with one problem's public facts.
 
     Attributes:
         learner: by its name.
         problem: its people are replaced by those of each row.
         settings: the learner's own.
+        model: the problem that people live in; None: a random one for every study.
+        reward: mean reward of the first step today, in random problems.
         runs: studies of each row.
-        seed: of everything that is drawn; rows share their worlds.
+        seed: of everything that is drawn; rows share their problems.
     """
 
     learner: str
     problem: Problem
     settings: Mapping[str, object]
+    model: TabularMDP | None = None
+    reward: float = 0.5
     runs: int = RUNS
     seed: int = 0
+    _worlds: dict[tuple[float, int], tuple[Effects, RegretMeter]] = field(
+        default_factory=dict, repr=False
+    )
 
-    def outcome(self, assumed: Assumed, trust: TrustModel, people: int) -> Outcome:
-        """Simulate."""
+    @property
+    def most(self) -> float:
+        """The largest effect that is looked for."""
+        return 1 - self.reward if self.model is None else effects_of(self.model).effect
+
+    def world(self, effect: float, run: int) -> tuple[Effects, RegretMeter]:
+        """Where the people of a run live: the meter's problem, and its numbers."""
+        key = effect, run if self.model is None else 0
+        if key not in self._worlds:
+            if self.model is None:
+                rng = np.random.default_rng((self.seed, run))
+                mdp = random_problem(self.problem, effect, self.reward, rng)
+            else:
+                mdp = weakened(self.model, effect)
+            if (1 + len(self._worlds)) * math.prod(mdp.shape.transitions) > _KEPT_CELLS:
+                self._worlds.clear()
+            self._worlds[key] = effects_of(mdp), RegretMeter(mdp)
+        return self._worlds[key]
+
+    def outcome(self, effect: float, trust: TrustModel, people: int) -> Outcome:
+        """Simulate studies of problems with this effect."""
         problem = dataclasses.replace(self.problem, episodes=people)
         spec, rows = get_learner(self.learner), list[Any]()
-        begin, nothing = np.flatnonzero(_choices(problem)), DeterministicPolicy(problem.shape.first)
+        every, nothing = np.arange(problem.shape.states), DeterministicPolicy(problem.shape.first)
         for run in range(self.runs):
+            (gains, weights, _), meter = self.world(effect, run)
             seeds = RunSeeds(self.seed, run)
-            world = assumed.world(problem, np.random.default_rng((self.seed, run)))
-            answer, batches = run_study(world, spec, problem, trust, self.settings, seeds)
-            gains, meter = effects_of(world).gains, RegretMeter(world)
-            today = meter.regret(nothing)
-            chosen = gains[begin, answer.policy.actions[0, begin]]
-            nearest = gains[begin, answer.alternative[0, begin]]
-            short = SURE * answer.standard_error[0, begin] - answer.difference[0, begin]
+            answer, batches = run_study(meter.mdp, spec, problem, trust, self.settings, seeds)
+            today, best = meter.regret(nothing), gains.max(axis=1)
+            chosen = gains[every, answer.policy.actions[0]]
+            near, error = gains[every, answer.alternative[0]], answer.standard_error[0]
+            short = SURE * error - answer.difference[0]
+            able = (near >= best / 2) & (near > 0) & np.isfinite(error)
             rows.append(
                 (
-                    (chosen >= assumed.effect / 2).mean(),
-                    (chosen < 0).mean(),
+                    weights @ (chosen >= best / 2),
+                    meter.mdp.initial @ (chosen < 0),
                     today - meter.regret(answer.policy),
                     today,
                     batches,
-                    np.where(nearest >= assumed.effect / 2, assumed.effect + short, np.inf),
+                    weights,
+                    best / np.maximum(error, 1e-12),
+                    1 + np.divide(short, near, where=able, out=np.full(len(near), np.inf)),
                 )
             )
-        return Outcome(*(np.array(column, np.float64) for column in zip(*rows, strict=True)))
+        columns = (np.array(column, np.float64) for column in zip(*rows, strict=True))
+        return Outcome(effect, *columns)
 
     def smallest_difference(
-        self, assumed: Assumed, trust: TrustModel, people: int, found: Outcome | None = None
-    ) -> float:
-        """The effect that is found with probability 0.8; infinite if rewards have no room for it.
+        self, effect: float, trust: TrustModel, people: int, found: Outcome | None = None
+    ) -> tuple[float, Outcome]:
+        """The effect that is found with probability 0.8, infinite if there is none; and near it.
 
         Args:
-            assumed: its effect is the first that is tried.
+            effect: the first that is tried.
             trust: who sees raw episodes.
             people: who take part.
             found: what became of it, if that is known.
         """
-        effect, most = assumed.effect, 1 - assumed.reward
+        most, found = max(effect, self.most), found or self.outcome(effect, trust, people)
         for _ in range(_ROUNDS):
-            assumed = dataclasses.replace(assumed, effect=effect)
-            found = found or self.outcome(assumed, trust, people)
-            needed = float(np.quantile(found.needed, POWER, method="higher"))
-            if needed > most and effect >= most:
-                return math.inf
-            tried, effect, found = effect, min(most, max(needed, effect / 4)), None
+            tried, times = found.effect, found.times
+            if tried >= most and times > 1:
+                return math.inf, found
+            effect = min(most, max(times, 0.25) * tried)
             if abs(effect - tried) <= _CLOSE * tried:
                 break
-        return effect
+            found = self.outcome(effect, trust, people)
+        return effect, found
 
 
 class Expected(NamedTuple):
     """What a study will find, said when it starts.
 
     Attributes:
-        smallest_difference: that is found with probability 0.8, in the units of its rewards; None
-            if none is, or nobody simulated it.
+        smallest_difference: that is found with probability 0.8, on average over random problems,
+            in the units of its rewards; None if none is, or nobody simulated it.
         sentence: the same for people.
     """
 
@@ -347,21 +364,23 @@ def _expect(text: str) -> Expected:
         simulation = simulation_of(config, _FEW)
     except UnsupportedError as error:
         return Expected(None, str(error))
-    trust, people, assumed = configs.trust_of(config), config["episodes"], Assumed(0.1)
-    least = (high - low) * simulation.smallest_difference(assumed, trust, people)
+    people = config["episodes"]
+    least, found = simulation.smallest_difference(0.1, configs.trust_of(config), people)
     if math.isinf(least):
         return Expected(
             None,
-            f"Too small: {people:,} users are too few to tell two actions apart that differ by "
-            f"{(high - low) / 2:g} at the first step; more users, fewer batches or a larger "
-            f"epsilon would help (`discreet plan`).",
+            f"Too small: in random problems of this shape {people:,} users are too few to tell two "
+            f"actions apart that differ by {(high - low) / 2:g} at the first step; more users, "
+            f"fewer batches or a larger epsilon would help (`discreet plan`).",
         )
+    worst = found.powers(least)[0]
+    said = f"{(high - low) * least:.2g}"
     return Expected(
-        least,
-        f"An action that earns about {least:.2g} more than today's from the first step on is "
-        f"recommended in 8 of 10 such studies, one that earns less more in fewer ({_FEW} studies "
-        f"of random problems of this shape were simulated; `discreet plan` has other sizes). "
-        f"{_HOPEFUL}",
+        (high - low) * least,
+        f"In random problems of this shape, an action that earns about {said} more than today's "
+        f"from the first step on is recommended by 8 of 10 studies on average, and by "
+        f"{worst:.0%} or fewer in one problem of ten ({_FEW} studies were simulated). Yours may "
+        f"be one of these: `discreet plan --problem` simulates a problem that resembles yours.",
     )
 
 
@@ -374,9 +393,11 @@ class PlanRow:
         trust: by name.
         epsilon: None without privacy.
         delta: likewise.
-        smallest_difference: what is found with probability 0.8; None: nothing that rewards have
-            room for.
+        smallest_difference: what is found with probability 0.8; None: nothing up to the plan's
+            ``most``.
         right: probability that an action worth half of the effect or more is recommended.
+        middle: from where to where this is in the middle 80% of random problems; None in a given
+            one.
         wrong: probability that an action worse than today's is.
         gain: expected share of what the best policy would earn more than today's.
         recruitments: batches, on average.
@@ -388,6 +409,7 @@ class PlanRow:
     delta: float | None
     smallest_difference: float | None
     right: float
+    middle: tuple[float, float] | None
     wrong: float
     gain: float
     recruitments: float
@@ -399,47 +421,53 @@ class StudyPlan:
 
     Attributes:
         learner: of the design.
-        effect: that was stated, in units.
-        reward: mean of a step today, in units.
-        spread: of what the rest of an episode is worth, in units; None: drawn.
+        problem: the name of the one that was given; None: random ones.
+        effect: of the best action, in units.
+        reward: mean of a first step today in random problems, in units.
+        most: the largest difference that was looked for, in units.
         reward_range: the units.
         runs: simulated studies of each row.
         rows: people by trust by epsilon.
     """
 
     learner: str
+    problem: str | None
     effect: float
-    reward: float
-    spread: float | None
+    reward: float | None
+    most: float
     reward_range: tuple[float, float]
     runs: int
     rows: tuple[PlanRow, ...]
 
     @property
-    def most(self) -> float:
-        """The largest difference that is looked for: what the reward of a step has room for."""
-        return self.reward_range[1] - self.reward
-
-    @property
     def words(self) -> str:
-        """What the columns are, in two sentences."""
+        """What the columns are."""
+        middle = "" if self.problem else "8 of 10: right, in the middle 80% of random problems; "
         return (
-            "Smallest difference: found with probability 0.8. Right, wrong: the study recommends, "
-            "at the first step, an action worth half of the effect or more, or one worse than "
-            "today's; gain: share of what the best policy earns more than today's."
+            f"Difference: the smallest that is found with probability 0.8. Right, wrong: at the "
+            f"first step the study recommends an action worth half of the effect or more, or one "
+            f"worse than today's; {middle}gain: share of what the best policy earns more."
         )
 
     @property
     def assumed(self) -> str:
-        """What the numbers stand on, in two sentences."""
-        spread = "is drawn" if self.spread is None else f"is {self.spread:g}"
+        """What the numbers stand on."""
+        studies = f"Assumed: {self.runs} simulated studies per row, in"
+        if self.problem is not None:
+            return (
+                f"{studies} {self.problem}, whose best action earns {self.effect:.3g} more than "
+                f"today's (the first) from the first step on. Smaller differences are those of the "
+                f"same problem with actions replaced by today's at random. The numbers are as good "
+                f"as it resembles yours. If it was estimated from people's data without a private "
+                f"release, no guarantee covers it, nor this table."
+            )
+        low, high = self.reward_range
         return (
-            f"Assumed: {self.runs} simulated studies per row, in random worlds of this shape where "
-            f"in every state at every step one action earns {self.effect:g} more than today's "
-            f"(the first) from there on, by its reward and by where it leads, and others at most "
-            f"half as much more. Rewards are {self.reward_range[0]:g} or "
-            f"{self.reward_range[1]:g}, {self.reward:g} on average at the first step today, and "
-            f"the spread of what next states are worth {spread}. {_HOPEFUL}"
+            f"{studies} random problems of this shape, whose best action earns {self.effect:.3g} "
+            f"more than today's (the first) from the first step on; rewards are {low:g} or "
+            f"{high:g}, {self.reward:.3g} on average at the first step today. Power depends on the "
+            f"problem, and yours may be outside of the middle 80%. For a better answer give a "
+            f"problem that resembles yours (--problem)."
         )
 
     def to_dict(self) -> dict[str, Plain]:
@@ -455,24 +483,30 @@ def plan_study(
     people: Sequence[int] | None = None,
     epsilon: Sequence[float] | None = None,
     trust: Sequence[str] | None = None,
+    problem: TabularMDP | None = None,
     effect: float | None = None,
     reward: float | None = None,
-    spread: float | None = None,
     runs: int = RUNS,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> StudyPlan:
-    """What studies of these sizes and guarantees find, beside none: public facts and simulation.
+    """What studies of these sizes and guarantees find, beside none, by simulation.
 
     Args:
         design: a design, or its file.
-        people: sizes; half, once, twice and five times the design's.
-        epsilon: the design's under every trust model, and half and twice of it under its own.
+        people: sizes; half, once and twice the design's.
+        epsilon: the design's under every trust model; half and twice of it under its own, for its
+            own number of people.
         trust: models by name; all that the learner runs under. No privacy is always beside.
+        problem: one that resembles yours, of the design's shape, e.g. of `discreet.estimate_model`,
+            from published figures, or your best guess; its rewards from 0 to 1 stand for the
+            design's range. It is not private unless it comes from a private release. Without one,
+            every study has another random problem.
         effect: how much more the best action earns than today's, from the first step on, in units
-            of the design's rewards; a tenth of their range.
-        reward: mean reward of the first step today; the middle, where chance is largest.
-        spread: standard deviation of what the rest of an episode is worth, over next states.
+            of the design's rewards; the problem's own, which is the most that it can have, or a
+            tenth of the range of rewards.
+        reward: mean reward of the first step today in random problems; the middle of the range,
+            where chance is largest.
         runs: simulated studies per row and step of the search.
         seed: of all that is drawn.
         progress: told what begins.
@@ -483,19 +517,35 @@ def plan_study(
     if not isinstance(design, Design):
         design = read_design(design)
     _validate.count(runs=runs)
-    simulation, (low, high) = _simulation(design, runs, seed), design.format.reward_range
-    assumed = _assumed(simulation.problem, (low, high), effect, reward, spread)
-    rows = []
-    models = list(_models(design, epsilon, trust))
-    for size in _sizes(simulation.problem.episodes, people):
-        for model in models:
-            progress(f"{size:,} people, {_said(model)}")
-            rows.append(_row(simulation, assumed, model, size, high - low))
+    (low, high), simulation = design.format.reward_range, _simulation(design, runs, seed)
+    unit = high - low
+    if problem is not None:
+        fitted = _fitted(problem, simulation.problem)
+        simulation = dataclasses.replace(simulation, model=fitted)
+    if reward is not None:
+        _validate.real(reward=reward)
+        if problem is not None or not low <= reward <= high:
+            raise InvalidInputError(
+                f"Expected reward from {low:g} to {high:g}, the range of the design, and none "
+                f"beside a problem, which has its own; got reward={reward}."
+            )
+        simulation = dataclasses.replace(simulation, reward=(reward - low) / unit)
+    stated = _effect(simulation, effect, unit)
+    own, rows = simulation.problem.episodes, list[PlanRow]()
+    pairs = [
+        (size, model)
+        for size in _sizes(own, people)
+        for model in _models(design, epsilon, trust, near=size == own)
+    ]
+    for size, model in pairs:
+        progress(f"{size:,} people, {_said(model)}")
+        rows.append(_row(simulation, stated, model, size, unit))
     return StudyPlan(
         design.learner,
-        assumed.effect * (high - low),
-        low + assumed.reward * (high - low),
-        None if spread is None else float(spread),
+        None if problem is None else problem.name or "the given problem",
+        stated * unit,
+        low + simulation.reward * unit if problem is None else None,
+        simulation.most * unit,
         (low, high),
         runs,
         tuple(rows),
@@ -503,11 +553,11 @@ def plan_study(
 
 
 def _row(
-    simulation: Simulation, assumed: Assumed, trust: TrustModel, people: int, unit: float
+    simulation: Simulation, effect: float, trust: TrustModel, people: int, unit: float
 ) -> PlanRow:
     epsilon, delta = getattr(trust, "epsilon", None), getattr(trust, "delta", None)
-    found = simulation.outcome(assumed, trust, people)
-    least = simulation.smallest_difference(assumed, trust, people, found)
+    found = simulation.outcome(effect, trust, people)
+    least, _ = simulation.smallest_difference(effect, trust, people, found)
     return PlanRow(
         people,
         trust.name,
@@ -515,6 +565,7 @@ def _row(
         delta,
         least * unit if math.isfinite(least) else None,
         float(found.right.mean()),
+        found.powers(effect) if simulation.model is None else None,
         float(found.wrong.mean()),
         float(found.gained.sum() / found.possible.sum()) if found.possible.any() else 0.0,
         float(found.recruitments.mean()),
@@ -524,6 +575,48 @@ def _row(
 def _said(trust: TrustModel) -> str:
     epsilon = getattr(trust, "epsilon", None)
     return "no privacy" if epsilon is None else f"{trust.name}, epsilon {rounded_up(epsilon)}"
+
+
+def _fitted(model: TabularMDP, problem: Problem) -> TabularMDP:
+    """The given problem with the design's mask; refused where it is no problem of this design."""
+    shape = problem.shape
+    if not isinstance(model, TabularMDP) or model.shape != shape:
+        raise InvalidInputError(
+            f"Expected a problem of the design's {shape.states} states, {shape.actions} actions "
+            f"and {shape.horizon} steps, got {model!r}; make one of this size, or mend the design."
+        )
+    if model.allowed is not None and (model.shape.mask != shape.mask).any():
+        raise InvalidInputError(
+            "Expected a problem with the design's [[allowed]] actions, got others; leave them out "
+            "of the problem, and the design's hold."
+        )
+    if (model.start & ~problem.start).any():
+        state = int(np.flatnonzero(model.start & ~problem.start)[0])
+        raise InvalidInputError(
+            f"Expected episodes of the problem to begin in start_states of the design, got state "
+            f"{state}; add it there, or change the problem's initial."
+        )
+    initial = np.maximum(model.initial, 1e-15 * problem.start)  # nobody, and yet a start state
+    fitted = model.replace(allowed=shape.allowed, initial=initial / initial.sum())
+    if effects_of(fitted).effect <= 0:
+        raise InvalidInputError(
+            "Expected a problem in which another action than today's (the first that is possible) "
+            "is the best where episodes begin, got one without; there is nothing to find."
+        )
+    return fitted
+
+
+def _effect(simulation: Simulation, effect: float | None, unit: float) -> float:
+    """What was stated, with rewards from 0 to 1; refused where it cannot be."""
+    most, what = float(simulation.problem.shape.horizon), "what all steps can earn"
+    if simulation.model is not None:
+        most, what = simulation.most, "the problem's own"
+    if effect is None:
+        return 0.1 if simulation.model is None else most
+    _validate.positive(effect=effect)
+    if effect > most * unit * (1 + 1e-9):
+        raise InvalidInputError(f"Expected effect <= {most * unit:g}, {what}, got effect={effect}.")
+    return effect / unit
 
 
 def _simulation(design: Design, runs: int, seed: int) -> Simulation:
@@ -553,46 +646,13 @@ def simulation_of(config: JsonObject, runs: int) -> Simulation:
             "There is one action only where episodes begin, and nothing to tell it apart from; a "
             "plan needs a second action there."
         )
-    return Simulation(spec.name, problem, dict(config["settings"]), runs, config["seed"])
+    return Simulation(spec.name, problem, dict(config["settings"]), runs=runs, seed=config["seed"])
 
 
 def _choices(problem: Problem) -> BoolArray:
     """``bool[S]``: where episodes begin and more than one action is possible."""
     several: BoolArray = problem.shape.mask[0].sum(axis=-1) > 1
     return problem.start & several
-
-
-def _assumed(
-    problem: Problem,
-    reward_range: tuple[float, float],
-    effect: float | None,
-    reward: float | None,
-    spread: float | None,
-) -> Assumed:
-    """What was stated, with rewards from 0 to 1; refused where it cannot be."""
-    (low, high), steps = reward_range, problem.shape.horizon
-    unit = high - low
-    mean = low + unit / 2 if reward is None else reward
-    gain = unit / 10 if effect is None else effect
-    _validate.real(reward=mean)
-    _validate.positive(effect=gain)
-    if not low <= mean <= high:
-        raise InvalidInputError(
-            f"Expected reward from {low:g} to {high:g}, the range of the design, got reward={mean}."
-        )
-    if gain > steps * unit:
-        raise InvalidInputError(
-            f"Expected effect <= {steps * unit:g}, what {steps} steps can earn, got effect={gain}."
-        )
-    if spread is not None:
-        _validate.real(spread=spread)
-        most = (steps - 1) * unit / 2
-        if not 0 <= spread <= most:
-            raise InvalidInputError(
-                f"Expected spread from 0 to {most:g}, what {steps - 1} further steps can differ "
-                f"by, got spread={spread}."
-            )
-    return Assumed(gain / unit, (mean - low) / unit, None if spread is None else spread / unit)
 
 
 def _sizes(own: int, people: Sequence[int] | None) -> list[int]:
@@ -604,17 +664,17 @@ def _sizes(own: int, people: Sequence[int] | None) -> list[int]:
 
 
 def _models(
-    design: Design, epsilons: Sequence[float] | None, names: Sequence[str] | None
+    design: Design, epsilons: Sequence[float] | None, names: Sequence[str] | None, *, near: bool
 ) -> Iterator[TrustModel]:
-    """No privacy, then every model that was asked for, or the design's own and its neighbours."""
+    """No privacy, then every model that was asked for, or the design's own, ``near`` it too."""
     own, spec = design.trust_model, get_learner(design.learner)
     usual = getattr(own, "epsilon", 1.0)
     yield NoPrivacy()
     for name in _TRUSTS if names is None else names:
         if name == "none" or (names is None and name not in spec.trusts):
             continue
-        near = _NEIGHBOURS["epsilon"] if name == own.name else (1.0,)
-        for epsilon in [usual * times for times in near] if epsilons is None else epsilons:
+        factors = _NEIGHBOURS["epsilon"] if near and name == own.name else (1.0,)
+        for epsilon in [usual * times for times in factors] if epsilons is None else epsilons:
             options = {**design.trust, "epsilon": epsilon}
             options.pop("model", None)
             if name != own.name:
