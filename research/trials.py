@@ -301,50 +301,75 @@ def _moves(up, down):
     return moves
 
 
-def reminders():
-    """Six weeks of medicine, lapsed, wavering or steady; a reminder helps the first two."""
-    up, down = [[0.2, 0.32], [0.3, 0.4], [0, 0]], [[0, 0], [0.3, 0.22], [0.15, 0.13]]
-    rewards = [[0.2, 0.22], [0.5, 0.53], [0.8, 0.8]]
+def screening():
+    """One visit of eight kinds of people: no test, a quick or a thorough one, which two may not."""
+    usual = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65])
+    rewards = usual[:, None] + np.outer([1, 1, 0.5, 0.5, 0, 0, -0.5, -1], [0, 0.06, 0.12])
+    allowed = np.ones((8, 3), bool)
+    allowed[5:7, 2] = False
+    moves = np.repeat(np.eye(8)[:, None], 3, axis=1)
+    share = np.array([4, 3, 3, 2, 2, 2, 1, 1]) / 18
     return TabularMDP(
-        transitions=_moves(up, down), rewards=rewards, horizon=6, initial=1, name="Reminders"
+        transitions=moves,
+        rewards=rewards,
+        horizon=1,
+        initial=share,
+        allowed=allowed,
+        name="Screening",
     )
 
 
-def tutoring():
-    """Three terms on four levels: as ever, in small groups, or alone with a tutor."""
-    up = np.tile([0.25, 0.35, 0.42], (4, 1))
-    rewards = np.add([[0.3], [0.45], [0.6], [0.7]], [0, 0.03, 0.02])
+def back_pain():
+    """Two visits, in pain or better: pills or exercise, which pays at the second visit."""
+    moves = [[[0.7, 0.3], [0.5, 0.5]], [[0.35, 0.65], [0.2, 0.8]]]
+    rewards = [[0.3, 0.27], [0.7, 0.68]]
     return TabularMDP(
-        transitions=_moves(up, np.full((4, 3), 0.1)), rewards=rewards, horizon=3, name="Tutoring"
+        transitions=moves, rewards=rewards, horizon=2, initial=[0.6, 0.4], name="BackPain"
     )
 
 
-def letters():
-    """One letter to six kinds of people: three texts, of which another is best for each kind."""
-    rng = np.random.default_rng(SEED)
-    rewards = np.repeat(rng.uniform(0.25, 0.6, (6, 1)), 3, axis=1)
-    rewards += rng.permuted(np.tile([0, 0.03, 0.08], (6, 1)), axis=1)
-    moves = np.repeat(np.eye(6)[:, None], 3, axis=1)
+def lessons():
+    """Eight lessons of a course in which the next topic is chosen, and topics build on others."""
+    moves, rewards = np.zeros((5, 3, 5)), np.zeros((5, 3))
+    for topic in range(5):
+        for a, step in enumerate((0, 1, 2)):
+            moves[topic, a, min(topic + step, 4)] += 0.9
+            moves[topic, a, max(topic - 1, 0)] += 0.1
+            rewards[topic, a] = 0.25 + 0.12 * topic - (0, 0, 0.06)[a]
+    return TabularMDP(transitions=moves, rewards=rewards, horizon=8, name="Lessons")
+
+
+def clinics():
+    """Four quarters in three clinics, alike but for their level; care differs from step to step."""
+    rng = np.random.default_rng(SEED + 4)
+    moves = 0.7 * np.eye(3)[:, None] + 0.3 * rng.dirichlet(np.ones(3), (4, 3, 3))
+    rewards = np.array([0.35, 0.5, 0.6])[:, None] + rng.uniform(-0.1, 0.1, (4, 3, 3))
+    return TabularMDP(transitions=moves, rewards=rewards, initial=np.full(3, 1 / 3), name="Clinics")
+
+
+def queue():
+    """Five hours at a counter with up to five who wait: one or two who serve, or a third."""
+    come, serve, cost = 0.6, (0.45, 0.65, 0.8), (0, 0.05, 0.12)
+    up = [[come * (1 - one) for one in serve]] * 6
+    down = [[(1 - come) * one for one in serve]] * 6
+    rewards = 0.9 - np.add.outer(0.12 * np.arange(6), cost)
     return TabularMDP(
-        transitions=moves, rewards=rewards, horizon=1, initial=np.full(6, 1 / 6), name="Letters"
+        transitions=_moves(up, down),
+        rewards=np.maximum(rewards, 0),
+        horizon=5,
+        initial=3,
+        name="Queue",
     )
 
 
 PLANNED = {
-    "Reminders": (reminders, "trial policy", "central", 1),
-    "Tutoring": (tutoring, "trial policy", "shuffle", 1),
-    "Letters": (letters, "trial policy", "central", 2),
-    "Recommender": (lambda: discreet.make("Recommender"), "trial policy", "none", 1),
-    "RandomMDP": (
-        lambda: discreet.make(
-            "RandomMDP", states=5, actions=3, horizon=4, concentration=1.0, seed=SEED
-        ),
-        "trial participants",
-        "central",
-        1,
-    ),
+    "Screening": (screening, "trial policy", "central", 1),
+    "BackPain": (back_pain, "trial policy", "shuffle", 1),
+    "Lessons": (lessons, "trial policy", "none", 1),
+    "Clinics": (clinics, "trial participants", "central", 2),
+    "Queue": (queue, "trial policy", "central", 1),
 }
-"""Problems that `discreet plan` was not made with: chosen when its code was done."""
+"""Problems that `discreet plan` was not made with: written when its code was done."""
 
 
 def _not_yet_best(mdp):
@@ -353,7 +378,8 @@ def _not_yet_best(mdp):
     for _ in range(100):
         order = rng.permutation(mdp.shape.actions)
         moves, rewards = mdp.transitions[:, :, order], mdp.rewards[:, :, order]
-        made = mdp.replace(transitions=moves, rewards=rewards)
+        allowed = None if mdp.allowed is None else mdp.allowed[..., order]
+        made = mdp.replace(transitions=moves, rewards=rewards, allowed=allowed)
         if effects_of(made).effect > 0.02:
             return made
     raise SystemExit(f"{mdp.name}: no action is better than another at the first step.")
