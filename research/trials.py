@@ -502,7 +502,7 @@ def main():
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("--users", type=lambda text: int(float(text)), nargs="+")
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--stated", type=int, default=2000, help="simulated studies of a plan")
+    parser.add_argument("--stated", type=int, default=1000, help="simulated studies of a plan")
     parser.add_argument("--trusts", nargs="+", choices=TRUSTS)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *PLANNED])

@@ -258,7 +258,7 @@ class Simulation:
     runs: int = RUNS
     seed: int = 0
     _worlds: dict[tuple[float, int], tuple[Effects, RegretMeter]] = field(
-        default_factory=dict, repr=False
+        default_factory=dict, init=False, repr=False
     )
 
     @property
