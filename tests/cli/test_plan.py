@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 DESIGN = """
@@ -39,8 +40,9 @@ def test_a_table_a_picture_and_what_is_assumed(discreet, design, tmp_path):
     code, out, _ = discreet("plan", design, *QUICK, "--effect", "3", "--plot", str(picture))
     assert code == 0
     assert "if an action earns 3 more than today's" in out
-    assert "smallest difference" in out and "2,000  central" in out
-    assert "Assumed: 20 simulated studies per row" in out and "Rewards are 0 or 10" in out
+    assert "Difference: the smallest" in out and "2,000  central" in out
+    assert "8 of 10: right, in the middle 80% of random problems" in out
+    assert "Assumed: 20 simulated studies per row" in out and "rewards are 0 or 10" in out
     assert all(len(line) <= 80 for line in out.splitlines() if "central" in line)
     assert "Probability of the right action" in picture.read_text()
 
@@ -59,9 +61,25 @@ def test_json_has_the_same(discreet, design):
     assert plan["rows"][2]["smallest_difference"] < plan["rows"][0]["smallest_difference"]
 
 
+def test_a_problem_that_resembles_one_s_own_from_a_file(discreet, design, tmp_path):
+    path = tmp_path / "mine.npz"
+    moves, rewards = np.full((2, 2, 2), 0.5), [[0.2, 0.6], [0.2, 0.3]]
+    np.savez(path, transitions=moves, rewards=rewards, initial=[1.0, 0.0], horizon=2)
+    code, out, _ = discreet("plan", design, *QUICK, "--problem", str(path))
+    assert code == 0
+    assert "in mine, whose best action earns 4 more" in " ".join(out.split())
+    assert "8 of 10" not in out
+    made = ("--problem", "RandomMDP", "--set", "states=2", "--set", "actions=2")
+    code, out, _ = discreet("plan", design, *QUICK, *made, "--set", "horizon=2", "--json")
+    assert code == 0 and json.loads(out)["problem"] == "RandomMDP"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--effect", "0"), "--effect > 0, got --effect 0"),
+        (("--set", "states=2"), "--problem beside --set"),
+        (("--problem", "RiverSwim"), "the design's 2 states, 2 actions and 2 steps"),
         (("--people", "many"), "--people to be whole numbers"),
         (("--epsilon", "x"), "--epsilon to be numbers"),
         (("--plot", "plan.txt"), "ends in .svg or .png or .pdf"),
