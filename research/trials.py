@@ -452,7 +452,9 @@ def run_plan(options):
         mdp, (spec, settings) = _not_yet_best(made()), LEARNERS[learner]
         trust, (gains, weights, effect) = TRUSTS[trust_name](epsilon), effects_of(mdp)
         reward = float(mdp.initial @ mdp.rewards[0][np.arange(len(gains)), mdp.shape.first[0]])
-        random = Simulation(spec, public_facts(mdp, 1), settings, reward=reward, seed=SEED)
+        random = Simulation(
+            spec, public_facts(mdp, 1), settings, reward=reward, runs=100, seed=SEED
+        )
         given, users = dataclasses.replace(random, model=mdp), 500
         while given.outcome(effect, trust, users).right.mean() < 0.8 and users < 1e6:
             users = round(users * math.sqrt(2))

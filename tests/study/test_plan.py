@@ -172,7 +172,7 @@ def test_rows_are_people_by_trust_by_epsilon_beside_no_privacy():
         ("local", 1),
     ]
     assert sorted({row.people for row in plan.rows}) == [500, 1_000, 2_000]
-    assert len(told) == len(plan.rows) == 14
+    assert len(told) == len(plan.rows) == 10
     by = {(row.people, row.trust, row.epsilon): row for row in plan.rows}
     none, central = by[1_000, "none", None], by[1_000, "central", 0.5]
     assert none.smallest_difference < central.smallest_difference

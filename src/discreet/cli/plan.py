@@ -25,10 +25,14 @@ def command(
         str | None, typer.Option(help="Sizes, e.g. 2e3,5e3 (half, once and twice the design's).")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="E.g. 0.5,1 (the design's; half and twice for its trust).")
+        str | None,
+        typer.Option(help="E.g. 0.5,1 (the design's; half and twice, too, at its size)."),
     ] = None,
     trust: Annotated[
-        str | None, typer.Option(help="E.g. central,shuffle (all); no privacy is always beside.")
+        str | None,
+        typer.Option(
+            help="E.g. central,shuffle (the design's; all at its size); no privacy always."
+        ),
     ] = None,
     problem: Annotated[
         str | None,
@@ -53,7 +57,7 @@ def command(
         float | None,
         typer.Option(help="Mean reward of the first step today in random problems (the middle)."),
     ] = None,
-    runs: Annotated[int, typer.Option(help="Simulated studies per row.")] = 100,
+    runs: Annotated[int, typer.Option(help="Simulated studies per row.")] = 50,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="A picture: .svg, .png or .pdf.")] = None,
     json: Json = False,

@@ -59,7 +59,7 @@ from discreet.study.drivers import BatchDriver
 from discreet.study.estimate import SURE, Answer, StudyEstimate
 
 POWER = 0.8
-RUNS = 100
+RUNS = 50
 _FEW = 40
 """Simulated studies when one starts."""
 _MIDDLE = (0.1, 0.9)
@@ -457,7 +457,8 @@ class StudyPlan:
     @property
     def assumed(self) -> str:
         """What the numbers stand on."""
-        studies = f"Assumed: {self.runs} simulated studies per row, in"
+        chance = f"{1 / math.sqrt(self.runs):.0%}"
+        studies = f"Assumed: {self.runs} simulated studies per row (chance: up to ±{chance}), in"
         if self.problem is not None:
             return (
                 f"{studies} {self.problem}, whose best action earns {self.effect:.3g} more than "
@@ -500,9 +501,9 @@ def plan_study(
     Args:
         design: a design, or its file.
         people: sizes; half, once and twice the design's.
-        epsilon: the design's under every trust model; half and twice of it under its own, for its
-            own number of people.
-        trust: models by name; all that the learner runs under. No privacy is always beside.
+        epsilon: the design's; half and twice of it, too, for the design's own number of people.
+        trust: models by name; the design's, and for its own number of people all that the learner
+            runs under. No privacy is always beside.
         problem: one that resembles yours, of the design's shape, e.g. of `discreet.estimate_model`,
             from published figures, or your best guess; its rewards from 0 to 1 stand for the
             design's range. It is not private unless it comes from a private release. Without one,
@@ -676,7 +677,8 @@ def _models(
     usual = getattr(own, "epsilon", 1.0)
     yield NoPrivacy()
     for name in _TRUSTS if names is None else names:
-        if name == "none" or (names is None and name not in spec.trusts):
+        far = name != own.name and not near
+        if name == "none" or (names is None and (far or name not in spec.trusts)):
             continue
         factors = _NEIGHBOURS["epsilon"] if near and name == own.name else (1.0,)
         for epsilon in [usual * times for times in factors] if epsilons is None else epsilons:
