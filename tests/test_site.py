@@ -1,6 +1,8 @@
 """The built site stands on its own: no script, style, font or picture comes from another host."""
 
+import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -9,9 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from discreet import errors
+from discreet.device.description import CODES
 from discreet.learners.registry import get_learner, learner_names
 
 DOCS = Path(__file__).parents[1] / "docs"
+API_PAGE = (DOCS / "reference" / "api.md").read_text("utf-8")
+API = re.findall(r"^\.\. auto\w+:: (\S+)", API_PAGE, re.M)
+PUBLIC = (
+    *("discreet", "discreet.adversarial", "discreet.auditing", "discreet.data", "discreet.device"),
+    *("discreet.lab", "discreet.learners", "discreet.mdp", "discreet.privacy", "discreet.study"),
+)
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|object)\b[^>]*>", re.IGNORECASE)
 TARGET = re.compile(r"(?:src|href|data)\s*=\s*[\"']\s*((?:https?:)?//[^\"']+)", re.IGNORECASE)
 IN_STYLE = re.compile(r"(?:url\(\s*[\"']?|@import\s+[\"'])((?:https?:)?//[^\"')]+)")
@@ -94,3 +104,22 @@ def test_every_setting_has_a_meaning(generated, learner):
     settings = [item.name for item in fields(kind)]
     said = generated.meanings(kind)
     assert [name for name in settings if len(said.get(name, "").split()) < 3] == []
+
+
+def found(path):
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_in_the_reference(package):
+    module, there = importlib.import_module(package), [found(path) for path in API]
+    public = {name: getattr(module, name) for name in module.__all__}
+    public = {name: value for name, value in public.items() if not inspect.ismodule(value)}
+    assert [name for name, value in public.items() if not any(value is one for one in there)] == []
+
+
+def test_every_exception_is_explained():
+    page = (DOCS / "reference" / "errors.md").read_text("utf-8")
+    assert [name for name in errors.__all__ if f"`{name}`" not in page] == []
+    assert [code for code in CODES if f"`{code}`" not in page] == []

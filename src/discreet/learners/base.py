@@ -324,7 +324,7 @@ class ContinualLearner(ABC):
         return masked
 
     def error_bounds(self, times: Ints, failure: float) -> Floats:
-        """What |noise| on one counter stays below, at each of these times (0 before any user)."""
+        """A bound on the size of the noise on one counter, at each time (0 before any user)."""
         bounds, some = np.zeros(len(times)), times > 0
         if some.any() and self.mechanism.guarantee.notion != "none":
             bounds[some] = self.mechanism.error_bounds(failure, times[some])
