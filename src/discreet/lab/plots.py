@@ -408,14 +408,15 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
         drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
         upper, lower = drawn.subplots(2, sharex=True)
         for (trust, epsilon), rows in groups.items():
-            style = STYLES[epsilons.index(epsilon) % len(STYLES)] if epsilon is not None else "-"
+            kind = 0 if epsilon is None else 1 + epsilons.index(epsilon)
+            style, marker = STYLES[kind % len(STYLES)], MARKERS[kind % len(MARKERS)]
             name = "no privacy" if epsilon is None else f"{trust}, ε = {rounded_up(epsilon)}"
             least = [
                 math.nan if row.smallest_difference is None else row.smallest_difference
                 for row in rows
             ]
             people, right = [row.people for row in rows], [row.right for row in rows]
-            look = {"color": TRUST_COLOURS[trust], "ls": style, "lw": 1.8, "marker": "o", "ms": 4}
+            look = {"color": TRUST_COLOURS[trust], "ls": style, "lw": 1.8, "marker": marker, "ms": 5}
             upper.plot(people, least, **look)
             lower.plot(people, right, label=name, **look)
         lower.set_xscale("log")

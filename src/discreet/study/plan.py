@@ -68,7 +68,7 @@ _OUTSIDE = (
     "Yours may be outside of what random ones show: of five problems that were tried, two had less "
     "power than nine of ten random ones, one of them 83% in place of 100%."
 )
-"""Screening and Lessons (docs/learners/trial.md)."""
+"""Screening and Lessons (docs/understand/learners/trial.md)."""
 _DRAWS = 50
 """Random problems that are tried until one has the effect."""
 _ALIKE = 0.25
