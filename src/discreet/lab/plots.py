@@ -416,7 +416,7 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
                 for row in rows
             ]
             people, right = [row.people for row in rows], [row.right for row in rows]
-            look = {"color": TRUST_COLOURS[trust], "ls": style, "lw": 1.8, "marker": marker, "ms": 5}
+            look = {"color": TRUST_COLOURS[trust], "ls": style, "marker": marker, "lw": 1.8}
             upper.plot(people, least, **look)
             lower.plot(people, right, label=name, **look)
         lower.set_xscale("log")
