@@ -49,6 +49,7 @@ def site(tmp_path_factory):
         "gallery": "reference/gallery.md",
     }.items():
         text = re.sub(r"\[([^]]*)\]\([^)]*\.md(#[^)]*)?\)", r"\1", (DOCS / page).read_text("utf-8"))
+        text = re.sub(r"(?:\.\./)+figures/", "figures/", text)
         (source / f"{name}.md").write_text(text, "utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", source, out]
     done = subprocess.run(command, capture_output=True, text=True)
