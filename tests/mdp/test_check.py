@@ -63,3 +63,14 @@ def test_a_large_model_is_not_expanded(monkeypatch):
 def test_anything_else_is_refused():
     with pytest.raises(InvalidInputError, match="from_gymnasium"):
         check_mdp("RiverSwim")
+
+
+def test_a_mask_of_possible_actions_is_obeyed():
+    stay = np.full((2, 2, 2), 0.5)
+    rewards = [[0.0, 1.0], [0.5, 0.0]]
+    allowed = [[True, True], [True, False]]
+    mdp = TabularMDP(transitions=stay, rewards=rewards, horizon=1, allowed=allowed)
+    report = check_mdp(mdp)
+    start = mdp.start / mdp.start.sum()
+    assert report.constant_action_value == pytest.approx(start @ [1.0, 0.5])
+    assert report.optimal_value == report.constant_action_value

@@ -27,7 +27,8 @@ class MDPReport(Checked):
         stationary: True if no step differs from another.
         optimal_value: expected total reward of an optimal policy.
         uniform_value: of the policy that plays every action equally often.
-        constant_action_value: of the best policy that always plays one action.
+        constant_action_value: of the best policy that always plays one action (and the first
+            possible one, in states where a mask does not allow that action).
         gap: what there is to learn, optimal_value - uniform_value.
         reachable: fraction of the pairs (h, s) that some policy reaches.
         never_reached: states that no policy reaches at any step.
@@ -73,8 +74,10 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
     model = mdp.tabular if isinstance(mdp, LayeredMDP) else mdp
     best = plan(model).value
     uniform = evaluate(model, uniform_policy(model.shape))
-    size = (model.horizon, model.shape.states)
-    constant = max(evaluate(model, np.full(size, a)) for a in range(model.shape.actions))
+    mask, first = model.shape.mask, model.shape.first
+    constant = max(
+        evaluate(model, np.where(mask[..., a], a, first)) for a in range(model.shape.actions)
+    )
     reached = reachable_states(model)
     present = mdp.present if isinstance(mdp, LayeredMDP) else np.ones_like(reached)
     never = np.flatnonzero(~reached.any(axis=0))
