@@ -8,7 +8,7 @@ from discreet.privacy import calibrate
 
 
 def cost() -> list[list[object]]:
-    """Noise on a counter of transitions, and what it counts (how-to/engineer/cost.md)."""
+    """Noise on a counter of transitions, and what it counts (start/choose.md)."""
     rows: list[list[object]] = [
         ["trust", "epsilon", "states", "actions", "steps", "users", "noise", "count"]
     ]
