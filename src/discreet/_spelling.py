@@ -98,28 +98,34 @@ def digest_of(name: str, key: bytes) -> bytes:
     return hashlib.blake2b(name.encode(), key=key, digest_size=16).digest()
 
 
-def warn_of_lookalikes(names: Iterable[str]) -> None:
-    """Say which names may be a second spelling of somebody, though they are taken as they are.
-
-    Names that mix alphabets whose letters look alike, and names that differ in upper and lower
-    case alone.
+def lookalikes(names: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Names that may be a second spelling of somebody, though they are taken as they are.
 
     Args:
         names: from `person`.
+
+    Returns:
+        Names that mix alphabets whose letters look alike; and pairs of names that differ in upper
+        and lower case alone.
     """
-    mixed, folded, twins = [], dict[str, str](), []
+    mixed, folded, twins = list[str](), dict[str, str](), list[tuple[str, str]]()
     for name in names:
         if not name.isascii() and len(_alphabets(name)) > 1:
             mixed.append(name)
         other = folded.setdefault(name.casefold(), name)
         if other != name:
             twins.append((other, name))
+    return mixed, twins
+
+
+def warn_of_lookalikes(names: Iterable[str]) -> None:
+    """Say which names may be a second spelling of somebody; see `lookalikes`."""
+    mixed, twins = lookalikes(names)
     if mixed:
-        scripts = " and ".join(sorted(word.capitalize() for word in _alphabets(mixed[0])))
         warnings.warn(
             f"{_several(len(mixed), 'name mixes', 'names mix')} letters of several alphabets, "
-            f"{quoted(mixed[0])} those of {scripts}: the same name in one alphabet would be "
-            f"another person.",
+            f"{quoted(mixed[0])} those of {alphabets(mixed[0])}: the same name in one alphabet "
+            f"would be another person.",
             DiscreetWarning,
             stacklevel=3,
         )
@@ -131,6 +137,11 @@ def warn_of_lookalikes(names: Iterable[str]) -> None:
             DiscreetWarning,
             stacklevel=3,
         )
+
+
+def alphabets(name: str) -> str:
+    """The alphabets of a name in words."""
+    return " and ".join(sorted(word.capitalize() for word in _alphabets(name)))
 
 
 def _alphabets(name: str) -> set[str]:

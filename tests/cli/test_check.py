@@ -390,12 +390,12 @@ def test_check_table_lists_all_problems_and_what_mends_them(discreet, tmp_path, 
     code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml")
     assert code == 1
     assert "t.csv: 3 rows of 2 people" in out
-    assert "'n/a'" in out and 'missing = ["WORD"]' in out
+    assert "'n/a'" in out and 'missing = ["n/a"] in [table]' in out
     assert "line 4: 'bob'" in out and "late = {state = " in out
     code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml", "--json")
     found = json.loads(out)
     assert code == 1 and found["table"] == "t.csv"
-    assert [problem["count"] for problem in found["problems"]] == [1, 1]
+    assert [problem["count"] for problem in found["problems"]] == [1, 1, 1]
     mended = 'missing = ["n/a"]\nmissing_reward = 0\nlate = {state = "not yet"}\n'
     (tmp_path / "d.toml").write_text(DESIGN + mended)
     code, out, _ = discreet("check", "table", "t.csv", "--design", "d.toml")

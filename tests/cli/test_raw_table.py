@@ -68,9 +68,11 @@ def test_from_a_raw_table_to_a_dossier(table, tmp_path, discreet):
     found = {problem["kind"]: problem["count"] for problem in json.loads(out)["problems"]}
     assert code == 1
     assert set(found) == {
-        "unknown state in 'lunch'",
-        "no number in 'Score'",
-        "other decimals in 'Score'",
+        "word for a missing value",
+        "decimal comma in 'Score'",
+        "reward out of range in 'Score'",
+        "no state in 'lunch'",
+        "no reward",
         "step more than once",
         "person who comes late",
         "gap between steps",

@@ -459,7 +459,7 @@ class TestAbsence:
         assert people.rewards[1].tolist() == [0.2, 0.1, 0.1, 0.3]
         rows[3][4] = -9.0
         assert self.read(rows, **options).rewards[1, 3] == 0.3
-        with pytest.raises(InvalidInputError, match=r"got no reward; .*missing_reward = NUMBER"):
+        with pytest.raises(InvalidInputError, match=r"got no reward; .*missing_reward = 0 in"):
             self.read(rows, **{**options, "missing_reward": None})
         with pytest.raises(InvalidInputError, match=r"got none from 'state'; .*missing_state = "):
             self.read(rows, **{**options, "missing_state": None})

@@ -54,7 +54,7 @@ def test_roles_can_be_swapped():
         ({"padding": Padding("dead", reward=2)}, "the reward of padding in the reward_range"),
         (
             {"padding": Padding("dead"), "reward_range": (1, 5)},
-            r"reward_range 1 to 5, got 0.0; say what a step .*\(reward = ...\)",
+            r"range 1 to 5, got 0, which it is if left out; .*padding = {..., reward = NUMBER}",
         ),
         ({"late": Absence("ded")}, "late to name one of the states, got 'ded'; did you mean"),
         ({"gap": Absence("dead", reward=2)}, "the reward of gap in the reward_range"),

@@ -1,6 +1,7 @@
 """Facts of a table as plain values: read back as what they were, refused when they cannot be."""
 
 import json
+import tomllib
 
 import pytest
 
@@ -83,20 +84,114 @@ def test_a_check_says_what_is_where_and_what_mends_it(tmp_path):
     report = CHECKED.check(path, NAMES).to_dict()
     assert (report["rows"], report["people"]) == (6, 6)
     found = {problem["kind"]: problem for problem in report["problems"]}
-    assert found["other decimals in 'reward'"] == {
-        "kind": "other decimals in 'reward'",
+    assert found["decimal comma in 'reward'"] == {
+        "kind": "decimal comma in 'reward'",
         "count": 1,
         "examples": [{"place": "line 2", "value": "'0,5'"}],
-        "mend": 'decimal = ","',
+        "mend": 'decimal = "," in [table] if all decimals are written so',
     }
     assert found["row with too many or too few fields"]["examples"] == [
         {"place": "line 3", "value": "6 instead of 5"}
     ]
-    unknown = found["unknown state in 'state'"]
-    assert (unknown["count"], len(unknown["examples"])) == (5, 3)
-    assert 'missing = ["WORD"]' in unknown["mend"]
+    word = found["word for a missing value"]
+    assert (word["count"], len(word["examples"])) == (5, 3)
+    assert word["examples"][0] == {"place": "line 4", "value": "'n/a' in 'state'"}
+    assert word["mend"] == 'missing = ["n/a"] in [table]'
     assert found["person who comes late"]["examples"][0] == {"place": "line 4", "value": "'p0'"}
     assert found["episode that ended early"]["mend"].startswith("padding = {end = ")
+
+
+def checked(path, rows, **facts):
+    """The problems of a table, by their kind."""
+    path.write_text("\n".join(["patient;step;state;action;reward", *rows]) + "\n", encoding="utf-8")
+    form = TableFormat.from_dict({**CHECKED.to_dict(), **facts})
+    return {problem.kind: problem for problem in form.check(path, NAMES).problems}
+
+
+def whole(*people):
+    return [f"{name};{step};ill;wait;1" for name in people for step in (0, 1)]
+
+
+def test_a_check_lists_names_that_may_be_one_person(tmp_path):
+    path = tmp_path / "visits.csv"
+    (found,) = checked(path, whole("P07", "q", "p07", "\u0420ab")).values()
+    assert found.kind == "name that may be another spelling of somebody"
+    assert found.count == 2 and "in the table" in found.mend
+    assert found.examples == [
+        ("line 6", "'p07' beside 'P07'"),
+        ("line 8", "'\u0420ab' mixes Cyrillic and Latin"),
+    ]
+    assert not checked(path, whole("P07", "q", "P08"))
+
+
+def test_what_a_check_proposes_can_be_pasted(tmp_path):
+    rows = ["ann;1;ill;wait;400", "bob;0;ill;wait;400", "cay;0;ill;wait;400", "cay;1;ill;wait;"]
+    found = checked(tmp_path / "visits.csv", rows, reward_range=[300, 800])
+    lines = [problem.mend.partition(" in [table]")[0] for problem in found.values()]
+    pasted = tomllib.loads("\n".join(lines).replace("STATE", "lost"))
+    assert pasted == {
+        "late": {"state": "lost", "reward": 300},
+        "padding": {"end": "lost", "reward": 300},
+        "missing_reward": 300,
+    }
+    assert not checked(tmp_path / "visits.csv", rows, reward_range=[300, 800], **pasted)
+    zero = checked(tmp_path / "visits.csv", ["ann;1;ill;wait;0"], reward_range=[-1, 1])
+    assert zero["person who comes late"].mend.startswith('late = {state = "STATE", reward = 0}')
+    gap = checked(
+        tmp_path / "visits.csv", ["ann;0;ill;wait;1", "ann;2;ill;;"], reward_range=[0.3, 1]
+    )
+    assert gap["gap between steps"].mend.startswith('gap = {state = "STATE", reward = 0.3}')
+
+
+def test_a_default_reward_outside_of_the_range_is_refused_by_its_key():
+    for name, fact in (
+        ("late", {"state": "lost"}),
+        ("gap", {"state": "lost"}),
+        ("padding", {"end": "lost"}),
+    ):
+        form = TableFormat.from_dict({"reward_range": [300, 800], name: fact})
+        said = (
+            f"reward of {name} .* 0, which it is if left out; .*{name} = {{..., reward = NUMBER}}"
+        )
+        with pytest.raises(InvalidInputError, match=said):
+            form.layout(NAMES)
+    form = TableFormat(reward_range=(300, 800), missing_reward=0)
+    with pytest.raises(InvalidInputError, match=r"got 0; .* missing_reward = NUMBER"):
+        form.layout(NAMES)
+
+
+def test_a_decimal_point_where_the_design_says_comma_is_said_so(tmp_path):
+    rows = ["ann;0;ill;wait;0.5", "ann;1;ill;wait;0,5"]
+    (found,) = checked(tmp_path / "visits.csv", rows, decimal=",").values()
+    assert found.kind == "decimal point in 'reward'" and "write a comma" in found.mend
+    form = TableFormat.from_dict({**CHECKED.to_dict(), "decimal": ","})
+    with pytest.raises(InvalidInputError, match=r"a decimal comma, as .* got '0.5'"):
+        form.read(tmp_path / "visits.csv", NAMES)
+
+
+def test_a_check_goes_on_after_other_decimals_and_words_for_nothing(tmp_path):
+    rows = ["ann;0;ill;wait;12,5", "ann;1;NA;wait;0,5", "bob;0;ill;?;1", "bob;1;ill;wait;n/a"]
+    found = checked(tmp_path / "visits.csv", rows, reward_range=[0, 10])
+    counts = {kind: problem.count for kind, problem in found.items()}
+    assert counts == {
+        "decimal comma in 'reward'": 2,
+        "word for a missing value": 3,
+        "reward out of range in 'reward'": 1,
+        "no state in 'state'": 1,
+        "no action": 1,
+        "no reward": 1,
+    }
+    words = tomllib.loads(found["word for a missing value"].mend.partition(" in ")[0])["missing"]
+    assert sorted(words) == ["?", "NA", "n/a"]
+    after = checked(tmp_path / "visits.csv", rows, reward_range=[0, 10], decimal=",", missing=words)
+    assert {*after} == {*found} - {"decimal comma in 'reward'", "word for a missing value"}
+
+
+def test_a_word_that_the_design_knows_is_not_taken_for_nothing(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text("user,step,state,action,reward\nann,0,ill,none,1\nann,1,ill,none,1\n")
+    names = Vocabulary(states=["ill"], actions=["none", "treat"], steps=2)
+    assert TableFormat().check(path, names).problems == ()
 
 
 @pytest.mark.parametrize(

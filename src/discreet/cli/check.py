@@ -192,7 +192,7 @@ def check_table(
             for problem in report.problems
         ]
         if rows:
-            columns = ("problem", "found", "first found", "what mends it, in [table]")
+            columns = ("problem", "found", "first found", "what mends it")
             print_table(f"Problems of {file}", columns, rows, right=[1], caption=_RAW)
         else:
             say("Every row can be read as the design says.")

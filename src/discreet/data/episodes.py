@@ -4,6 +4,7 @@ A column's different values are decided once each and looked up from then on, so
 cost a million look-ups and not a million checks.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,7 +13,15 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from discreet._spelling import RefusedNameError, person, quoted, spelled, warn_of_lookalikes
+from discreet._spelling import (
+    RefusedNameError,
+    alphabets,
+    lookalikes,
+    person,
+    quoted,
+    spelled,
+    warn_of_lookalikes,
+)
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.data.discretizer import MISSING, OUTSIDE, Cuts
 from discreet.data.layout import Absence, Layout, Padding
@@ -31,20 +40,35 @@ BROKEN = -2
 _MISSING_TYPES = {"NAType", "NaTType"}
 """What pandas writes into columns of whole numbers, of text and of dates; it need not be there."""
 
+_WORDS = {"n/a", "na", "#n/a", "null", "none", "missing", "-", "?", "."}
+"""Words that often stand for nothing: a check proposes them, but no table is read by them."""
+
 
 class RefusedCellError(Exception):
-    """A cell breaks a rule; whoever knows its place makes a sentence of it."""
+    """A cell breaks a rule; whoever knows its place makes a sentence of it.
+
+    A number that is written in another way is ``read`` nevertheless, for what a check says next.
+    """
 
     def __init__(
-        self, value: object, rule: str, remedy: str, kind: str = "", mend: str = "", index: int = -1
+        self,
+        value: object,
+        rule: str,
+        remedy: str,
+        kind: str = "",
+        mend: str = "",
+        index: int = -1,
+        read: float = math.nan,
     ) -> None:
         super().__init__(rule)
         self.value, self.rule, self.remedy, self.index = value, rule, remedy, index
-        self.kind, self.mend = kind, mend or remedy.rstrip(".")
+        self.kind, self.mend, self.read = kind, mend or remedy.rstrip("."), read
 
     def at(self, index: int, value: object) -> "RefusedCellError":
         """The same, of another cell."""
-        return RefusedCellError(value, self.rule, self.remedy, self.kind, self.mend, index)
+        return RefusedCellError(
+            value, self.rule, self.remedy, self.kind, self.mend, index, self.read
+        )
 
 
 def _raise(refused: RefusedCellError) -> None:
@@ -143,6 +167,9 @@ def label_decider() -> Callable[[object], int]:
     return decide
 
 
+_NOTHING = 'missing = ["WORD"] in [table] if it stands for nothing'
+
+
 def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Callable[[object], int]:
     """What a value of a column of names means: its number in the vocabulary."""
 
@@ -157,8 +184,8 @@ def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Call
         if number is None:
             rule, close = f"one of the {kind} of the design", nearest(value, known)
             remedy = f"{close} The design lists all {kind}; they are public."
-            nothing = ', or missing = ["WORD"] if it stands for nothing' if optional else ""
-            mend = f"correct it, or add it to {kind} = [...]{nothing}"
+            nothing = f", or {_NOTHING}" if optional else ""
+            mend = f"correct it, or add it to {kind} = [...] at the top{nothing}"
             raise RefusedCellError(cell, rule, remedy, f"unknown {kind[:-1]}", mend)
         return number
 
@@ -166,7 +193,7 @@ def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Call
 
 
 def numbers(values: Sequence[object], refuse: Refuse = _raise, *, decimal: str = ".") -> FloatArray:
-    """One number for each value, NaN for nothing and for what was refused.
+    """One number for each value, NaN for nothing and for what was refused and cannot be read.
 
     >>> numbers(["0.5", "", 1, True, None]).tolist()
     [0.5, nan, 1.0, 1.0, nan]
@@ -187,6 +214,7 @@ def numbers(values: Sequence[object], refuse: Refuse = _raise, *, decimal: str =
             found[index] = _number(value, decimal)
         except RefusedCellError as refused:
             refuse(refused.at(index, value))
+            found[index] = refused.read
     return found
 
 
@@ -195,28 +223,32 @@ def _number(value: object, decimal: str) -> float:
     if cell is None or (isinstance(cell, str) and not spelled(cell)):
         return math.nan
     raw = cell.value if isinstance(cell, Foreign) else cell
-    other = ",." if decimal == "." else ".,"
-    try:
-        if not _has_underscore([raw]) and not (isinstance(raw, str) and other[0] in raw):
-            return float(raw.replace(",", ".") if isinstance(raw, str) else raw)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        pass
-    if isinstance(raw, str) and _is_number(raw.replace(*other)):
-        said = f'decimal = "{other[0]}"'
-        remedy = f"write {said} in [table] if all decimals are written so."
-        raise RefusedCellError(value, "a number", remedy, "other decimals", said)
+    read = _parsed(raw, decimal)
+    if read is not None:
+        return read
+    read = _parsed(raw, "," if decimal == "." else ".")
+    if read is not None and decimal == ".":
+        said = 'decimal = "," in [table] if all decimals are written so'
+        remedy, kind = f"write {said}.", "decimal comma"
+        raise RefusedCellError(value, "a number", remedy, kind, said, read=read)
+    if read is not None:
+        said = 'write a comma, as decimal = "," in [table] says, or take that line out'
+        rule, kind = 'a decimal comma, as decimal = "," says', "decimal point"
+        raise RefusedCellError(value, rule, f"{said}.", kind, said, read=read)
     said = f"missing = [{quoted(str(raw), 30)}]".replace("'", '"')
     remedy = f"correct it, or write {said} in [table] if it stands for nothing."
-    mend = 'correct it, or missing = ["WORD"] if it stands for nothing'
-    raise RefusedCellError(value, "a number", remedy, "no number", mend)
+    raise RefusedCellError(value, "a number", remedy, "no number", f"correct it, or {_NOTHING}")
 
 
-def _is_number(text: str) -> bool:
+def _parsed(raw: object, decimal: str) -> float | None:
+    """The number that a cell is, with this mark before its decimals; None if it is none."""
+    other = "," if decimal == "." else "."
+    if _has_underscore([raw]) or (isinstance(raw, str) and other in raw):
+        return None
     try:
-        float(text)
-    except ValueError:
-        return False
-    return not _has_underscore([text])
+        return float(raw.replace(",", ".") if isinstance(raw, str) else raw)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _has_underscore(values: Sequence[object]) -> bool:
@@ -268,6 +300,7 @@ class _Reader:
         self.users = Users()
         self._source, self._layout, self._problems = source, layout, problems
         self._nothing = layout.nothing
+        self._words = list(layout.missing)  # and what a check finds that may be missing there
         self._episodes: dict[tuple[int, int], int] = {}  # by the numbers of user and label
         there = {name.casefold() for name in source.names}
         self._more = [
@@ -277,12 +310,15 @@ class _Reader:
         ]
         roles = ["user", "step", "action", "reward", *self._more]
         roles += ["state"] if layout.discretizer is None else []
-        wanted = {layout.column(role): f'columns = {{{role} = "NAME"}}' for role in roles}
+        wanted = {layout.column(role): f'{role} = "NAME" in [table.columns]' for role in roles}
         for column in () if layout.discretizer is None else layout.discretizer.columns:
             wanted.setdefault(column, 'column = "NAME" in [[table.cuts]]')
         self._columns = find_columns(source.names, wanted, problems)
         self._whole = len(self._columns) == len(wanted)
         known = layout.vocabulary.numbers
+        kinds = ("states", "actions", "steps")
+        named = {name.casefold() for kind in kinds for name in known(kind)}
+        self._proposed = _WORDS - named if problems.collect else set[str]()
         self._decided = {
             "user": Decided(self.users.decide),
             "episode": Decided(label_decider()),
@@ -335,9 +371,32 @@ class _Reader:
     def _values(self, column: str, part: Part) -> Sequence[object]:
         """The cells of a column, None where a word stands for nothing."""
         values = part.column(self._columns[column])
-        if not self._nothing:
+        if self._nothing:
+            values = [None if _among(value, self._nothing) else value for value in values]
+        return values
+
+    def _optional(self, column: str, part: Part) -> Sequence[object]:
+        """The same for columns whose cells may be empty; a check says which words may mean that."""
+        values = self._values(column, part)
+        if not self._proposed:
             return values
-        return [None if _among(value, self._nothing) else value for value in values]
+        where = [i for i, cell in enumerate(values) if _folded(cell) in self._proposed]
+        if not where:
+            return values
+        found = [spelled(str(values[i])) for i in where]
+        self._words = list(dict.fromkeys([*self._words, *found]))
+        self._problems.add(
+            "word for a missing value",
+            f"missing = {json.dumps(self._words, ensure_ascii=False)} in [table]",
+            [self._source.at(int(part.places[i])) for i in where[:3]],
+            [Shown(f"{quoted(word)} in {quoted(column)}") for word in found[:3]],
+            "",
+            len(where),
+        )
+        left = list(values)
+        for i in where:
+            left[i] = None
+        return left
 
     def _refuse(self, column: str, part: Part, refused: RefusedCellError) -> None:
         at = self._source.at(int(part.places[refused.index]))
@@ -353,7 +412,9 @@ class _Reader:
     def _named(self, role: str, part: Part) -> IntArray:
         column = self._layout.column(role)
         refuse = partial(self._refuse, column, part)
-        return self._decided[role].numbers(self._values(column, part), refuse)
+        needed = role in ("user", "episode", "step")
+        values = self._values(column, part) if needed else self._optional(column, part)
+        return self._decided[role].numbers(values, refuse)
 
     def _states(self, part: Part) -> tuple[IntArray, BoolArray]:
         """The states, `NOTHING` where a value that is needed is missing; and which are blank."""
@@ -374,9 +435,10 @@ class _Reader:
 
         def refuse(refused: RefusedCellError) -> None:
             self._refuse(column, part, refused)
-            broken.append(refused.index)
+            if math.isnan(refused.read):
+                broken.append(refused.index)
 
-        values = self._values(column, part)
+        values = self._optional(column, part)
         return numbers(values, refuse, decimal=self._layout.decimal), refuse, broken
 
     def _bins(self, cuts: Cuts, part: Part) -> tuple[IntArray, BoolArray]:
@@ -399,10 +461,14 @@ class _Reader:
         for index in () if layout.clip_rewards else np.flatnonzero(outside):
             rule, value = f"rewards from {low:g} to {high:g}", float(given[index])
             said = "clip_rewards = true, or the reward_range = [low, high] that the protocol says"
-            remedy = f"correct it, or write {said}."
-            refuse(RefusedCellError(value, rule, remedy, "reward out of range", said, int(index)))
+            remedy, mend = f"correct it, or write {said}.", f"{said}, in [table]"
+            refuse(RefusedCellError(value, rule, remedy, "reward out of range", mend, int(index)))
         given[broken] = low
         return layout.scaled(given)
+
+
+def _folded(value: object) -> str:
+    return spelled(value).casefold() if isinstance(value, str) and len(value) < 10 else ""
 
 
 def _among(value: object, words: frozenset[object]) -> bool:
@@ -433,7 +499,28 @@ def check_episodes(source: Source, layout: Layout, problems: Problems) -> tuple[
         whole = named[~np.isin(named.users, lost)]  # the order of the others cannot be known
         if len(whole):
             _Episodes(whole, reader.names, source.at, layout, problems).check()
+        _check_names(reader, rows, source, problems)
     return 0 if rows is None else len(rows), len(reader.users)
+
+
+def _check_names(reader: _Reader, rows: Rows, source: Source, problems: Problems) -> None:
+    """Note names that may be a second spelling of somebody, where they first stand."""
+    mixed, twins = lookalikes(list(reader.users))
+    said = {name: f"{quoted(name)} mixes {alphabets(name)}" for name in mixed}
+    said |= {name: f"{quoted(name)} beside {quoted(other)}" for other, name in twins}
+    numbers, first = np.unique(rows.users, return_index=True)
+    known = numbers != BROKEN
+    found = list(zip(numbers[known], first[known], strict=True))
+    place = {reader.names[n]: int(i) for n, i in reversed(found)}
+    order = sorted(said, key=lambda name: place.get(name, -1))
+    if order:
+        problems.add(
+            "name that may be another spelling of somebody",
+            "write each person's name in one way in the table: these count as different people",
+            [source.at(int(rows.places[place[n]])) if n in place else "" for n in order],
+            [Shown(said[name]) for name in order],
+            "",
+        )
 
 
 class _Episodes:
@@ -516,7 +603,7 @@ class _Episodes:
             self._refuse(
                 twice,
                 "step more than once",
-                'remove one of the two rows, or write columns = {episode = "NAME"}',
+                'remove one of the two rows, or episode = "NAME" in [table.columns]',
                 f"every step once, got it also in {before}; remove one of the two rows, or tell a "
                 f"user's episodes apart in a column `episode`",
             )
@@ -535,7 +622,7 @@ class _Episodes:
             self._refuse(
                 absent,
                 f"no state in {named}",
-                f'missing_state = "STATE"{bins}',
+                f'missing_state = "STATE" in [table]{bins}',
                 f"one of the states in every row, got none from {named}; fill it in, or write "
                 f'missing_state = "STATE" in [table]{bins}',
             )
@@ -558,13 +645,13 @@ class _Episodes:
                 index = int(np.flatnonzero(missing)[0])
                 none = self._step(int(before[index]) + 1)
                 late = name == "late"
-                said = f'{name} = {{state = "STATE", reward = 0}}'
+                said = f'{name} = {{state = "STATE", reward = {layout.unrecorded}}} in [table]'
                 self._refuse(
                     missing,
                     "person who comes late" if late else "gap between steps",
                     said,
                     f"{'the first step of everybody' if late else 'steps without a gap'}, got none "
-                    f"called {none} before this one; add the row, or write {said} in [table]",
+                    f"called {none} before this one; add the row, or write {said}",
                 )
         rows = self._rows
         self._rows = rows[np.lexsort((rows.steps, rows.users))]
@@ -595,18 +682,19 @@ class _Episodes:
         no_action, no_reward = rows.actions == NOTHING, np.isnan(rows.rewards)
         closing: BoolArray = no_action & no_reward
         for role, missing in (("action", no_action), ("reward", no_reward)):
-            said = "" if role == "action" else ", or write missing_reward = NUMBER in [table]"
+            line = f"missing_reward = {self._layout.unrecorded} in [table]"
+            said = "" if role == "action" else f", or write {line}"
             self._refuse(
                 missing & ~closing,
                 f"no {role}",
-                "fill it in" if role == "action" else "missing_reward = NUMBER",
+                "fill it in" if role == "action" else line,
                 f"an action and a reward at every step, got no {role}; fill it in{said} (only a "
                 f"row for the state after the last step has neither)",
             )
         self._refuse(
             ~closing & (rows.steps == len(self._steps)),
             "step after the last one",
-            "steps = [...] with one more, or leave its action and reward empty",
+            "steps = [...] at the top with one more, or leave its action and reward empty",
             f"{len(self._steps)} steps, the last called {quoted(self._steps[-1])}, got one more; "
             f"leave its action and reward empty, or add it to steps = [...]",
         )
@@ -678,13 +766,14 @@ class _Episodes:
         elif early.any():
             index = int(np.flatnonzero(early)[0])
             missing = self._step(int(rows.steps[index]) + 1)
-            said = 'padding = {end = "STATE", reward = 0}'
+            reward = self._layout.unrecorded
+            said = f'padding = {{end = "STATE", reward = {reward}}} in [table]'
             self._refuse(
                 early,
                 "episode that ended early",
                 said,
                 f"episodes of {len(self._steps)} steps, got no step {missing}; add the row, or "
-                f"write {said} in [table]",
+                f"write {said}",
             )
         unseen = last & (following == NOTHING)
         return np.where(unseen, rows.states, following)[last]
@@ -698,7 +787,7 @@ class _Episodes:
         self._refuse(
             early & ~np.isin(following, ends),
             "early end in another state",
-            f"padding = {{end = [...]}} with that state, or correct it; now {named}",
+            f"padding = {{end = [...]}} in [table] with that state, or correct it; now {named}",
             f"an episode that ends early to arrive in {named}, got "
             f"one that does not; correct its last next state, or add the missing steps",
         )

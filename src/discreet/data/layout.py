@@ -149,14 +149,17 @@ class Layout:
                 raise InvalidInputError(f"Expected Padding(end state), got {quoted(self.padding)}.")
             if not self.padding.ends:
                 raise InvalidInputError("Expected at least one end state for padding, got none.")
-            self._check_filled("padding", self.padding.ends, self.padding.reward)
+            for end in self.padding.ends:
+                self._check_state("padding", end)
+            self._check_reward("padding", self.padding.reward)
         for key_, absence in (("late", self.late), ("gap", self.gap)):
             if absence is not None:
                 if not isinstance(absence, Absence):
                     raise InvalidInputError(f"Expected Absence(state), got {quoted(absence)}.")
-                self._check_filled(key_, [absence.state], absence.reward)
+                self._check_state(key_, absence.state)
+                self._check_reward(key_, absence.reward)
         if self.missing_state is not None:
-            self._check_filled("missing_state", [self.missing_state], self.reward_range[0])
+            self._check_state("missing_state", self.missing_state)
 
     def column(self, role: str) -> str:
         """The column that plays this role."""
@@ -173,6 +176,13 @@ class Layout:
         words = {spelled(word) for word in self.missing}
         numbers = {float(word) for word in words if _NUMBER.fullmatch(word)}
         return frozenset({*words, *numbers})
+
+    @property
+    def unrecorded(self) -> str:
+        """A reward to propose for steps that have none: 0, or else the least that can be."""
+        low, high = map(float, self.reward_range)
+        reward = 0.0 if low <= 0 <= high else low
+        return repr(int(reward) if reward.is_integer() else reward)
 
     def scaled(self, rewards: FloatArray) -> FloatArray:
         """Rewards within the range as numbers in [0, 1]."""
@@ -223,22 +233,22 @@ class Layout:
             _validate.real(missing_reward=self.missing_reward)
             self._check_reward("missing_reward", self.missing_reward)
 
-    def _check_filled(self, name: str, states: Sequence[str | int], reward: float) -> None:
-        known = self.vocabulary.numbers("states")
-        for state in states:
-            if key(state) not in known:
-                raise InvalidInputError(
-                    f"Expected {name} to name one of the states, got {quoted(state)}; "
-                    f"{nearest(state, self.vocabulary.states)}"
-                )
-        self._check_reward(name, reward)
+    def _check_state(self, name: str, state: str | int) -> None:
+        if key(state) not in self.vocabulary.numbers("states"):
+            raise InvalidInputError(
+                f"Expected {name} to name one of the states, got {quoted(state)}; "
+                f"{nearest(state, self.vocabulary.states)}"
+            )
 
     def _check_reward(self, name: str, reward: float) -> None:
         low, high = self.reward_range
         if not low <= reward <= high:
+            single = name == "missing_reward"
+            line = "missing_reward = NUMBER" if single else f"{name} = {{..., reward = NUMBER}}"
             raise InvalidInputError(
                 f"Expected the reward of {name} in the reward_range {low:g} to {high:g}, got "
-                f"{reward!r}; say what a step that nobody recorded is worth (reward = ...)."
+                f"{reward:g}{'' if single or reward else ', which it is if left out'}; say in "
+                f"[table] what a step without a reward is worth: {line}."
             )
 
 

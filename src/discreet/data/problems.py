@@ -52,7 +52,7 @@ class Problems:
     """
 
     def __init__(self, *, collect: bool = False) -> None:
-        self._collect = collect
+        self.collect = collect
         self._kinds: dict[str, Problem] = {}
 
     @property
@@ -74,9 +74,10 @@ class Problems:
         Raises:
             InvalidInputError: with the sentence, unless problems are collected.
         """
-        if not self._collect:
+        if not self.collect:
             raise InvalidInputError(sentence)
         problem = self._kinds.setdefault(kind, Problem(kind, mend))
+        problem.mend = mend
         problem.count += len(places) if count is None else count
         room = _EXAMPLES - len(problem.examples)
         for place, value in list(zip(places, values, strict=True))[:room]:

@@ -79,7 +79,7 @@ def find_columns(
                 ["header"],
                 [Shown(close)],
                 f"Expected a column {quoted(name)}, got {_listed(names)}; {close} Say which column "
-                f"is which ({line} in [table]), and give the table a header if it has none.",
+                f"is which ({line}), and give the table a header if it has none.",
             )
     return found
 
@@ -122,7 +122,8 @@ class CsvSource:
                 line, row = pairs[0]
                 problems.add(
                     "row with too many or too few fields",
-                    'correct the row; quote fields that hold the delimiter, or delimiter = ";"',
+                    'correct the row; quote fields that hold the delimiter, or delimiter = ";" '
+                    "in [table]",
                     [self.at(at) for at, _ in pairs],
                     [Shown(f"{len(row)} instead of {width}") for _, row in pairs],
                     f"Expected {width} fields as in the header, got {len(row)} at "
