@@ -462,7 +462,20 @@ def test_what_has_no_model_has_returns_in_json_table_and_page(discreet, here):
     assert "Final return" in page and "no model, so nobody knows" in page
     assert "Final regret" not in page and "Return of an episode" in page
     assert discreet("report", "out", "--csv", "--latex")[0] == 0
-    assert ",return," in (here / "out" / "table.csv").read_text("utf-8").split("\n")[0]
+    head, line = (here / "out" / "table.csv").read_text("utf-8").splitlines()
+    assert head.endswith("runs,return,standard error,at random")
+    assert float(line.split(",")[-1]) == row["uniform_return"]
+    assert "& at random" in (here / "out" / "table.tex").read_text("utf-8")
+
+
+def test_a_table_for_a_paper_holds_no_nan(discreet, here):
+    options = ["--environment", "RiverSwim", "--set", "env.horizon=4", "--set", "env.states=3"]
+    run = ["run", "--learner", "ucbvi", "--episodes", "60", "--runs", "1", "--output", "out"]
+    assert discreet(*run, *options)[0] == 0
+    assert discreet("report", "out", "--csv", "--latex")[0] == 0
+    for name in ("table.csv", "table.tex"):
+        text = (here / "out" / name).read_text("utf-8")
+        assert "of uniform" in text and "nan" not in text
 
 
 def test_returns_are_compared_and_more_is_better(discreet, here):

@@ -655,11 +655,14 @@ class TestFirstDesign:
     def test_it_parses_when_the_blanks_are_filled(self, table, discreet):
         code, out, _ = discreet("design", "visits.csv")
         assert code == 0
-        assert "is not private" in out and "states, actions, steps, reward_range" in out
+        assert "is not private" in out
+        assert "states, actions, steps, reward_range in [table]. Look it up" in out
+        assert "Next: when nothing is empty, discreet check table visits.csv" in out
         text = Path("design.toml").read_text()
         assert "rare disease" not in text and "977" not in text and "secret" not in text
         code, _, err = discreet("check", "table", "visits.csv", "--design", "design.toml")
-        assert code == 2 and "write states = " in err
+        assert code == 2
+        assert "got nothing for states, actions, steps, reward_range in [table]; fill" in err
         for blank, filled in self.FILLED:
             assert blank in text
             text = text.replace(blank, filled)
@@ -684,6 +687,14 @@ class TestFirstDesign:
         assert written.vocabulary.shape == library.mdp.Shape(2, 2, 3)
         assert written.format.columns["state"] == "note"
         assert written.format.columns["user"] == "Patient"
+
+    def test_a_column_that_nobody_named_is_a_blank(self, table, discreet):
+        Path("visits.csv").write_text("person;visit;how;drug;score\n")
+        options = ("--states", "2", "--actions", "2", "--steps", "2", "--reward-range", "0,1")
+        code, out, _ = discreet("design", "visits.csv", *options, "--json")
+        assert code == 0 and json.loads(out)["blanks"] == ["state in [table.columns]"]
+        _, _, err = discreet("check", "table", "visits.csv", "--design", "design.toml")
+        assert "got nothing for state in [table.columns]" in err
 
     def test_it_overwrites_nothing(self, table, discreet):
         Path("design.toml").write_text("mine")

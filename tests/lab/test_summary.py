@@ -48,7 +48,7 @@ def test_a_share_never_rounds_to_a_bare_zero():
     (row,) = summarise(of(series()))
     assert replace(row, mean=0.5, uniform=100.0).share_text == "0.50%"
     assert replace(row, mean=1e-4, uniform=100.0).share_text == "0.0001%"
-    assert replace(row, uniform=0.0).share_text == "nan%"
+    assert replace(row, uniform=0.0).share_text == "-"
 
 
 def test_json_has_null_for_what_is_not_guaranteed():

@@ -130,7 +130,7 @@ def design(
     from discreet._files import check_ending
     from discreet.data.layout import check_roles
     from discreet.data.tables import read_header
-    from discreet.study.design import first_design
+    from discreet.study.design import first_design, read_design
 
     check_ending(output, ".toml")
     if output.exists():
@@ -140,9 +140,10 @@ def design(
     check_roles(roles)
     known = {"states": _names(states), "actions": _names(actions), "steps": _names(steps)}
     known |= {"reward_range": _range(reward_range), "columns": roles}
-    text, blanks = first_design(table.name, header, facts, known)
+    text = first_design(table.name, header, facts, known)
     with output.open("x", encoding="utf-8") as file:
         file.write(text)
+    blanks = read_design(output).blanks
     if json:
         echo_json({"design": str(output), "header": header, "format": facts, "blanks": blanks})
         return
@@ -153,7 +154,8 @@ def design(
             f"table: looking at people's data for states or ranges is not private."
         )
     say("Look at [table.columns], which is guessed from the columns' names.")
-    say(f"Next: discreet check table {table} --design {output}")
+    filled = "when nothing is empty, " if blanks else ""
+    say(f"Next: {filled}discreet check table {table} --design {output}")
 
 
 def _range(text: str | None) -> list[float] | None:

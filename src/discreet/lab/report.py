@@ -99,13 +99,14 @@ def write_tables(results: Results, formats: Sequence[str]) -> list[Path]:
         "runs": lambda row: row.runs,
         measured_by(every): lambda row: row.mean,
         "standard error": lambda row: row.error,
-        "of uniform": lambda row: row.share,
+        beside_random(every): lambda row: row.share if row.measure == "regret" else row.uniform,
     }
     rows = [[of(row) for of in columns.values()] for row in every]
     texts = {}
     if "csv" in formats:
         written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows([list(columns), *rows])
+        filled = [["" if str(cell) == "nan" else cell for cell in cells] for cells in rows]
+        csv.writer(written, lineterminator="\n").writerows([list(columns), *filled])
         texts["csv"] = written.getvalue()
     if "tex" in formats:
         rounded = [

@@ -252,7 +252,9 @@ class Row:
     """Standard error of the mean."""
 
     def text(self, value: float) -> str:
-        """A regret in whole numbers, a return in four digits."""
+        """A regret in whole numbers, a return in four digits, and a bar for nothing."""
+        if math.isnan(value):
+            return "-"
         return f"{value:,.0f}" if self.measure == "regret" else f"{value:.4g}"
 
     @property
@@ -271,6 +273,8 @@ class Row:
         """The share as a percentage that never rounds to a bare zero; random play's return."""
         if self.measure == "return":
             return self.text(self.uniform)
+        if math.isnan(self.share):
+            return "-"
         return f"{self.share:.2%}" if self.share >= 1e-3 else f"{100 * self.share:.1g}%"
 
     def to_dict(self) -> dict[str, Plain]:

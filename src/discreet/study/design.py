@@ -84,8 +84,24 @@ class Design:
     allowed: Any = ()
 
     @property
+    def blanks(self) -> list[str]:
+        """What a first design leaves open, and where it stands."""
+        top = [name for name in ("states", "actions", "steps") if getattr(self, name) == []]
+        if self.table.get("cuts"):
+            top = [name for name in top if name != "states"]
+        ranged = ["reward_range in [table]"] if self.table.get("reward_range") == [] else []
+        columns = self.table.get("columns")
+        roles = columns.items() if isinstance(columns, Mapping) else ()
+        return [*top, *ranged, *(f"{role} in [table.columns]" for role, to in roles if to == "")]
+
+    @property
     def names(self) -> dict[str, Any]:
         """States, actions and steps, all of them given."""
+        if self.blanks:
+            raise InvalidInputError(
+                f"Expected a design without blanks, got nothing for {', '.join(self.blanks)}; fill "
+                f"in what is public, from the protocol and not from the table."
+            )
         found = {"states": self._states(), "actions": self.actions, "steps": self.steps}
         for kind, value in found.items():
             if value is None:
@@ -209,8 +225,8 @@ def guess_columns(header: Sequence[str]) -> dict[str, str]:
 
 def first_design(
     table: str, header: Sequence[str], facts: Mapping[str, Plain], known: Mapping[str, Plain]
-) -> tuple[str, list[str]]:
-    """The text of a first design file, and the names of what is left to be filled in.
+) -> str:
+    """The text of a first design file; `Design.blanks` are to be filled in.
 
     Args:
         table: the name of the table's file.
@@ -220,11 +236,8 @@ def first_design(
     """
     columns = {**guess_columns(header), **known.get("columns", {})}  # type: ignore[dict-item]
     others = [json.dumps(n, ensure_ascii=False) for n in header if n not in columns.values()]
-    blanks = list[str]()
 
     def line(name: str, comment: str, value: Plain = None, empty: Plain = None) -> str:
-        if value is None:
-            blanks.append(name)
         said = to_toml({name: empty if value is None else value}).strip()
         return f"{said:<35} # {'FILL IN: ' if value is None else ''}{comment}"
 
@@ -282,7 +295,7 @@ def first_design(
         lines.append(
             '# episode = "COLUMN"                # which of the person\'s episodes, if several'
         )
-    return "\n".join(lines) + "\n", blanks
+    return "\n".join(lines) + "\n"
 
 
 def read_design(path: str | Path) -> Design:
