@@ -265,6 +265,15 @@ def test_a_narrow_table_leaves_out_what_can_be_spared(monkeypatch, capsys, colum
     assert heads.index("a") == 8 and heads.endswith("d")  # numbers stay on the right
 
 
+def test_a_column_is_left_out_rather_than_numbers_and_heads_cut_off(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "36")
+    cells = ["(1, 1e-06)-JDP", "0.0213", "0.0011", "0.0003"]
+    print_table("T", ["guarantee", "return", "± se", "at random"], [cells], spare=["at random"])
+    _, _, heads, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["guarantee", "return", "±", "se"]
+    assert row.split("  ")[0].strip() == cells[0] and row.split()[-2:] == cells[1:3]
+
+
 def test_a_piped_sentence_is_one_line_for_whatever_reads_it(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "50")
     say("word " * 40)

@@ -440,6 +440,8 @@ def test_what_to_cite(discreet, finished):
     used = json.loads(discreet("cite", str(finished), "--json")[1])
     assert used["learners"] and used["bibtex"].startswith(alone.strip())
     assert "@inproceedings{qiao2023near," in discreet("cite", "dp-ucbvi")[1]
+    assert "No paper" not in discreet("cite", "dp-ucbvi")[1]
+    assert "\n% No paper is known for trial: cite discreet.\n" in discreet("cite", "trial")[1]
     code, _, err = discreet("cite", "dp-ucb")
     assert code == 2 and "did you mean" in err
 

@@ -200,7 +200,8 @@ def _table(
         if whole and fold:
             name = textwrap.fill(name, max(longest, *map(len, name.split()), 1))  # noqa: PLW2901
         side: JustifyMethod = "right" if index in right else "left"
-        table.add_column(Text(name), justify=side, no_wrap=whole, overflow="fold")
+        wide = max(longest, *map(len, name.split("\n"))) if whole else None  # or cells are cut off
+        table.add_column(Text(name), justify=side, no_wrap=whole, overflow="fold", min_width=wide)
     for row in rows:
         table.add_row(*map(Text, row))
     return table

@@ -31,8 +31,14 @@ def bibtex(learners: Iterable[str]) -> str:
 
     >>> bibtex(["psrl"]).count("@")
     2
+    >>> bibtex(["trial"]).splitlines()[-1]
+    '% No paper is known for trial: cite discreet.'
     """
+    learners = list(learners)
     text = (resources.files("discreet.papers") / "references.bib").read_text("utf-8")
     entries = re.split(r"\n\n(?=@)", text.replace("VERSION", discreet.__version__))
     wanted = {"discreet", *(key for learner in learners for key in CITED.get(learner, ()))}
-    return "\n\n".join(e.strip() for e in entries if e.partition("{")[2].split(",")[0] in wanted)
+    found = [e.strip() for e in entries if e.partition("{")[2].split(",")[0] in wanted]
+    own = [name for name in dict.fromkeys(learners) if not CITED.get(name)]
+    more = [f"% No paper is known for {', '.join(own)}: cite discreet."] if own else []
+    return "\n\n".join([*found, *more])
