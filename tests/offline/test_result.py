@@ -41,10 +41,10 @@ def fitted(actions=((1, -1), (-1, -1)), guarantee=GUARANTEE, pooled=None, gain=0
 def test_the_whole_page():
     assert str(fitted(vocabulary=NAMES)).splitlines() == [
         "Fit on the logged episodes of 100 people",
-        "  today           1.00 +- 0.13 per episode of 2 steps with rewards from 0 to 1 each "
-        "(estimate and standard error)",
-        "  this policy     better than today by 0.5 or more; it earns 1.25 or more (today less 2 "
-        "standard errors, plus that)",
+        "  today           1.00 +- 0.13 per episode of 2 steps with rewards from 0 to 1 each, "
+        "as logged (estimate and standard error)",
+        "  this policy     better than today by 0.5 or more; it earns 1.25 or more: today's "
+        "value less 2 standard errors, and the 0.5",
         "  changes         1 of 4 (step, state): 30% of all steps; elsewhere it DEFERs to today's "
         "behaviour",
         "  could not see   3 of 8 declared actions, and anything at all in 1 of 4 (step, state), "

@@ -41,6 +41,13 @@ def test_a_whole_study_and_its_guarantee(tmp_path):
         study.ask()
 
 
+def test_a_study_says_how_many_take_part_as_people_write_it(tmp_path):
+    study = begin(tmp_path / "study.db", episodes=3_000)
+    assert "0 of 3,000 users in 0 batches, next batch " in str(study)
+    advance(study, 0)
+    assert f"{study.users:,} of 3,000 users in 1 batch, next batch " in str(study)
+
+
 def test_secure_is_the_default_and_cannot_be_seeded(tmp_path):
     pytest.importorskip("opendp")
     with pytest.raises(StudyError, match="cannot be seeded"):

@@ -605,7 +605,7 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
     newest = "has had this head" if head else "unknown: give the --head that you noted"
     rows = [
         ("file", "whole: every row matches the chain of hashes"),
-        ("users", f"{study.users:,} in {study.batches:,} batches, nobody too often"),
+        ("users", f"{study.users:,} in {counted(study.batches, 'batch')}, nobody too often"),
         ("newest copy", newest),
         ("guaranteed to every user", str(study.guarantee)),
         *_key_rows(study),

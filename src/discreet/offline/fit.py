@@ -273,7 +273,7 @@ class Fit:
         (low, high), steps = self.reward_range, len(self.policy.actions)
         unit = f"per episode of {steps} steps with rewards from {low:g} to {high:g} each"
         return [
-            ("today", f"{self._today()} {unit} (estimate and standard error)"),
+            ("today", f"{self._today()} {unit}, as logged (estimate and standard error)"),
             ("this policy", self._claim()),
             ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
              "all steps; elsewhere it DEFERs to today's behaviour"),
@@ -295,11 +295,13 @@ class Fit:
     def _claim(self) -> str:
         _, _, lower, gain = self._in_units().values()
         width = rounded_up(self.width, 6)
-        worth = f"{_written_out(rounded_down(lower))} or more (today less {width} standard errors"
+        least = _written_out(rounded_down(lower))
+        less = f"today's value less {width} standard errors"
         if gain > 0:
             better = _written_out(rounded_down(gain, 2))
-            return f"better than today by {better} or more; it earns {worth}, plus that)"
-        return f"nothing better than today was found; it earns {worth})"
+            claim = f"better than today by {better} or more"
+            return f"{claim}; it earns {least} or more: {less}, and the {better}"
+        return f"nothing better than today was found; it earns {least} or more: {less}"
 
     def _table(self) -> list[str]:
         names, horizon = self.names, len(self.policy.actions)

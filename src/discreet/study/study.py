@@ -422,11 +422,12 @@ class Study:
         return write_bundle(self, path, progress=progress)
 
     def __str__(self) -> str:
-        about = "finished" if self.finished else f"next batch {self.batch_size} users"
+        about = "finished" if self.finished else f"next batch {self.batch_size:,} users"
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
         return (
             f"{self._config['learner']}, {self.guarantee}\n"
-            f"{self.users} of {self.episodes} users in {self.batches} batches, "
-            f"{about}\nvalue of the policy so far: {self.said(self.value)}\n"
+            f"{self.users:,} of {self.episodes:,} users in {batches}, {about}\n"
+            f"value of the policy so far: {self.said(self.value)}\n"
             + "".join(f"{note}\n" for note in self.notes)
             + f"head {self.head}"
         )

@@ -296,9 +296,9 @@ def check_ledger(bundle: Bundle) -> str:
     if len(history) > FIRST + LAST:
         history = history[:FIRST] + history[-LAST:]
     expect(shown == history, "section 8 of the page shows other entries")
-    return (
-        f"{len(bundle.entries)} entries, {bundle.users:,} users, {batches:,} batches, head {head}"
-    )
+    ending = "" if batches == 1 else "es"
+    people = f"{bundle.users:,} users, {batches:,} batch{ending}"
+    return f"{len(bundle.entries):,} entries, {people}, head {head}"
 
 
 def _history(entries: list[Any], head: str) -> Iterator[list[str]]:
