@@ -261,8 +261,8 @@ def test_the_operator_is_told_only_after_the_batch_is_counted(tmp_path):
 
 def test_the_guarantee_names_who_may_see_what(tmp_path):
     said = " ".join(begin(tmp_path / "a.db").guarantee.assumptions)
-    assert "counts as nothing" in said
-    assert "on the screen; it is not stored" in said
+    assert "up to the step at which it leaves the policy" in said
+    assert "how many people left a policy; the number is not stored" in said
     local = begin(tmp_path / "b.db", discreet.Local(1)).guarantee
     assert "operator" not in " ".join(local.assumptions)
 
