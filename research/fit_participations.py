@@ -7,6 +7,7 @@ epsilon = 1, delta = 1e-6, 20 runs, the same people for every m. Gain is (V - V_
 the true model. A minute. Writes docs/data/fit_participations.csv (docs/understand/learners/fit.md).
 """
 
+import argparse
 import csv
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def gain(participations: int, run: int) -> float:
 
 def main() -> None:
     """All of them, into the file."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     with FILE.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(

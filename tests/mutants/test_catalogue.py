@@ -26,12 +26,6 @@ def test_there_are_enough_mutants_with_names_of_their_own():
     assert len(names) == len(set(names)) >= 40
 
 
-def test_the_first_page_claims_no_more_bugs_than_are_planted():
-    page = (HERE.parents[1] / "docs" / "index.md").read_text("utf-8")
-    claimed = page.partition("planted privacy bugs")[0].rpartition("<b>")[2].partition("</b>")[0]
-    assert 40 <= int(claimed) <= len(catalogue.MUTANTS)
-
-
 @pytest.mark.parametrize("mutant", catalogue.MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_can_be_planted(mutant):
     where = run.place(mutant)
