@@ -82,8 +82,11 @@ def commands():
             items = [item for item in command.params if not said_once(item)]
             items.sort(key=lambda item: item.param_type_name != "argument")
             rows = [[name_of(item, context), said(item.help), usual_of(item)] for item in items]
+            head = ["argument or option", "meaning", "default"]
+            if not any(usual for *_, usual in rows):
+                head, rows = head[:2], [row[:2] for row in rows]
             if rows:
-                yield table(["argument or option", "meaning", "default"], rows)
+                yield table(head, rows)
 
 
 def said_once(item):
