@@ -128,10 +128,11 @@ def test_bad_arrays_get_one_sentence(discreet, tmp_path, arrays, sentence):
 
 def test_unreadable_files_get_one_sentence(discreet, tmp_path):
     assert "does not exist" in discreet("check", "mdp", "nowhere.npz")[2]
-    (tmp_path / "text.npz").write_text("hello")
-    code, _, err = discreet("check", "mdp", str(tmp_path / "text.npz"))
-    assert code == 2
-    assert "Cannot read" in err
+    for text in ("", "hello"):
+        (tmp_path / "text.npz").write_text(text)
+        code, _, err = discreet("check", "mdp", str(tmp_path / "text.npz"))
+        assert code == 2
+        assert "to be an .npz file of real numbers" in err and err.count("\n") == 1
 
 
 def test_a_problem_too_large_for_the_machine_gets_one_sentence(discreet):
@@ -407,3 +408,6 @@ def test_check_table_checks_the_design_first(discreet, tmp_path):
     (tmp_path / "d.toml").write_text(DESIGN + 'late = {state = "later"}\n')
     code, _, err = discreet("check", "table", "none.csv", "--design", str(tmp_path / "d.toml"))
     assert code == 2 and "late to name one of the states" in err
+    (tmp_path / "d.toml").write_text(DESIGN)
+    code, out, err = discreet("check", "table", "none.csv", "--design", str(tmp_path / "d.toml"))
+    assert code == 2 and not out and "No such file" in err

@@ -696,6 +696,13 @@ class TestFirstDesign:
         _, _, err = discreet("check", "table", "visits.csv", "--design", "design.toml")
         assert "got nothing for state in [table.columns]" in err
 
+    @pytest.mark.parametrize("row", ["P-001;1;low;wait;3,5", "ann;2024-01-05;ill;wait"])
+    def test_a_table_without_names_is_refused(self, table, discreet, row):
+        Path("visits.csv").write_text(f"{row}\nP-002;2;low;wait;2\n")
+        code, _, err = discreet("design", "visits.csv")
+        assert code == 2 and "looks like somebody's data; give the table a first line" in err
+        assert not Path("design.toml").exists()
+
     def test_it_overwrites_nothing(self, table, discreet):
         Path("design.toml").write_text("mine")
         code, _, err = discreet("design", "visits.csv")

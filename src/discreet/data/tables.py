@@ -222,6 +222,8 @@ class TableFormat:
             with self._opened(path) as source:
                 rows, people = check_episodes(source, layout, problems)
         except InvalidInputError as error:  # it ends here, after what was found before
+            if not Path(path).is_file():
+                raise
             problems.add("table that cannot be read", str(error), [""], [""], str(error))
         return TableReport(rows, people, tuple(problems.found))
 
@@ -239,11 +241,19 @@ def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], 
 
     No other line is read: rows are people.
     """
-    facts = {} if sheet is None else {"sheet": sheet}
-    if Path(path).suffix.lower() not in (*_PARQUET, ".xlsx"):
+    facts, ending = {} if sheet is None else {"sheet": sheet}, Path(path).suffix.lower()
+    if ending not in (*_PARQUET, ".xlsx"):
         facts = guess_format(Path(path))
     with TableFormat.from_dict(facts)._opened(path) as source:
-        return [name for name in source.names if name], facts
+        names = [name for name in source.names if name]
+    for name in () if ending in _PARQUET else names:
+        if any(map(str.isdigit, name)) and not any(map(str.isalpha, name)):
+            raise InvalidInputError(
+                f"Expected the names of columns in the first line of {quoted(str(path), 200)}, got "
+                f"{quoted(name)}, which looks like somebody's data; give the table a first line "
+                f"with names that have letters."
+            )
+    return names, facts
 
 
 def _filled(

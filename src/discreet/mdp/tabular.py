@@ -285,7 +285,7 @@ def _horizon(horizon: int | None, steps: NumberArray, means: NumberArray) -> int
     if not lengths:
         raise InvalidInputError(
             "Expected a horizon: transitions (S, A, S) and rewards (S, A) do not tell it; "
-            "pass horizon=."
+            "pass horizon= (to a command: --set horizon=20), or save horizon in the .npz file."
         )
     if len(lengths) > 1:
         raise InvalidInputError(

@@ -1,6 +1,7 @@
 """Environments by name, from files and from Gymnasium."""
 
 import inspect
+import zipfile
 
 import numpy as np
 import pytest
@@ -193,9 +194,50 @@ def test_files_with_other_arrays_are_refused(tmp_path, file):
     np.savez(tmp_path / "half.npz", transitions=TRANSITIONS)
     with pytest.raises(InvalidInputError, match="to hold an array 'rewards'"):
         make(str(tmp_path / "half.npz"))
-    (tmp_path / "text.npz").write_text("no arrays")
-    with pytest.raises(InvalidInputError, match=r"Cannot read .* as \.npz"):
-        make(str(tmp_path / "text.npz"))
+
+
+def flagged_as_encrypted(data):
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = data.find(mark)
+        while start >= 0:
+            data[start + place] |= 1
+            start = data.find(mark, start + 1)
+    return data
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: b"no arrays",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:70] + bytes(byte ^ 0x5A for byte in data[70:150]) + data[150:],
+        flagged_as_encrypted,
+    ],
+    ids=["empty", "text", "half", "damaged", "encrypted"],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, spoil):
+    path = tmp_path / "spoilt.npz"
+    np.savez_compressed(path, transitions=TRANSITIONS, rewards=np.eye(2), horizon=3)
+    path.write_bytes(spoil(bytearray(path.read_bytes())))
+    with pytest.raises(InvalidInputError, match=r"an \.npz file of real numbers.* numpy\.savez"):
+        make(str(path))
+
+
+@pytest.mark.parametrize("kind", ["array", "text", "complex", "pickled"])
+def test_a_file_of_other_things_is_refused(tmp_path, kind):
+    path = tmp_path / "other.npz"
+    if kind == "array":
+        with path.open("wb") as file:
+            np.save(file, TRANSITIONS)
+    elif kind == "text":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("transitions.npy", "words")
+    else:
+        of = complex if kind == "complex" else object
+        np.savez(path, transitions=TRANSITIONS.astype(of), rewards=np.eye(2), horizon=3)
+    with pytest.raises(InvalidInputError, match=r"an \.npz file of real numbers.* numpy\.savez"):
+        make(str(path))
 
 
 @pytest.fixture

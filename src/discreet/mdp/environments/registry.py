@@ -8,7 +8,6 @@ of an .npz file and a Gymnasium id.
 import functools
 import importlib
 import inspect
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,11 +213,19 @@ def from_file(name: str, **parameters: Any) -> "TabularMDP":
     path = Path(name)
     if not path.is_file():
         raise InvalidInputError(f"Expected a file of arrays, but {path} does not exist.")
+    wrong = InvalidInputError(
+        f"Expected {path} to be an .npz file of real numbers, got one that is damaged or of "
+        f"another kind; write it with numpy.savez(path, transitions=..., rewards=...)."
+    )
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise InvalidInputError(f"Cannot read {path} as .npz: {error}") from None
+    except (MemoryError, PermissionError):
+        raise
+    except Exception:  # a damaged archive may break the reader anywhere
+        raise wrong from None
+    if any(getattr(array, "dtype", np.dtype(object)).kind in "cO" for array in arrays.values()):
+        raise wrong
     given = {key: array.item() if array.ndim == 0 else array for key, array in arrays.items()}
     given.update(parameters)
     for key in given:
