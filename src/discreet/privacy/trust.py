@@ -246,7 +246,7 @@ class PrivateTrust(TrustModel):
 
     Attributes:
         epsilon: the largest privacy loss.
-        delta: the probability with which the loss may be larger; 0 asks for pure privacy.
+        delta: what is added to the bound on every probability; 0 asks for pure privacy.
         mechanism: the mechanism by name; ``"auto"`` takes the one with the least noise.
         calibration: ``"exact"`` delivers the guarantee; ``"paper"`` uses the printed constants.
         participations: how many episodes of one person are protected together. Neighbours differ
