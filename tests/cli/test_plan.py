@@ -41,11 +41,18 @@ def test_a_table_a_picture_and_what_is_assumed(discreet, design, tmp_path):
     assert code == 0
     assert "if an action earns 3 more than today's" in out
     assert "Difference: the smallest" in out and "2,000  central" in out
-    assert "8 of 10: right, in the middle 80% of random problems" in out
+    assert "in yours far fewer studies may be right, or nearly all" in out
     assert "20 simulated studies per row (chance: up to ±22%)" in out
     assert "rewards are 0 or 10" in out
     assert all(len(line) <= 80 for line in out.splitlines() if "central" in line)
     assert "Probability of the right action" in picture.read_text()
+
+
+def test_a_narrow_table_leaves_columns_out(discreet, design, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "66")
+    code, out, _ = discreet("plan", design, *QUICK, "--people", "1e9")
+    heads = next(line for line in out.splitlines() if line.startswith(" "))
+    assert code == 0 and "wrong" in heads and "batches" not in heads
 
 
 def test_json_has_the_same(discreet, design):
@@ -68,8 +75,7 @@ def test_a_problem_that_resembles_one_s_own_from_a_file(discreet, design, tmp_pa
     np.savez(path, transitions=moves, rewards=rewards, initial=[1.0, 0.0], horizon=2)
     code, out, _ = discreet("plan", design, *QUICK, "--problem", str(path))
     assert code == 0
-    assert "in mine, whose best action earns 4 more" in " ".join(out.split())
-    assert "8 of 10" not in out
+    assert "in mine, whose best action of the first step earns 4 more" in " ".join(out.split())
     made = ("--problem", "RandomMDP", "--set", "states=2", "--set", "actions=2")
     code, out, _ = discreet("plan", design, *QUICK, *made, "--set", "horizon=2", "--json")
     assert code == 0 and json.loads(out)["problem"] == "RandomMDP"

@@ -1,14 +1,19 @@
 """What a plan says: problems as they were stated, power as it is, and what it depends on."""
 
 import dataclasses
+import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import discreet
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.learners.base import Problem
 from discreet.mdp import Shape, TabularMDP, sample_trajectories
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.study import plan as planning
 from discreet.study.design import Design
 from discreet.study.plan import Simulation, effects_of, random_problem, weakened
 
@@ -101,8 +106,7 @@ def test_two_arms_without_privacy_have_the_power_of_a_z_test(model):
     simulation = Simulation("trial", problem(1, 2, 1), {"aim": "policy"}, model, runs=250)
     found = simulation.outcome(0.1, NONE, 1_000)
     assert found.right.mean() == pytest.approx(by_hand(1_000, 0.1, 100_000), abs=0.08)
-    assert found.powers(0.1) == pytest.approx([by_hand(1_000, 0.1, 100_000)] * 2, abs=0.03)
-    least, _ = simulation.smallest_difference(0.05, NONE, 1_000)
+    least = simulation.smallest_difference(0.05, NONE, 1_000)
     assert by_hand(1_000, least, 100_000) == pytest.approx(0.8, abs=0.08)
 
 
@@ -112,10 +116,48 @@ def test_the_smallest_difference_is_found_with_probability_eight_tenths():
     one = random_problem(facts, 0.4, 0.5, np.random.default_rng(4))
     for model in (None, one):
         simulation = Simulation("trial", facts, {"aim": "policy"}, model, runs=150)
-        least, _ = simulation.smallest_difference(0.1, trust, 2_000)
+        least = simulation.smallest_difference(0.1, trust, 2_000)
         again = dataclasses.replace(simulation, seed=9).outcome(least, trust, 2_000)
         assert again.right.mean() == pytest.approx(0.8, abs=0.1)
         assert again.wrong.mean() <= 0.05
+
+
+@pytest.mark.parametrize("tried", [0.45, 0.1], ids=["from above", "from below"])
+def test_the_smallest_difference_among_many_arms_is_found_as_often(tried):
+    """Where studies of smaller effects prefer one of the many wrong arms."""
+    means = np.r_[0.5, 0.95, np.random.default_rng(3).uniform(0.2, 0.7, 18)]
+    model = TabularMDP(transitions=np.ones((1, 20, 1)), rewards=means[None], horizon=1)
+    many = Simulation("trial", problem(1, 20, 1), {"aim": "policy"}, model, runs=50, seed=1)
+    for trust in (NONE, discreet.Central(1, 1e-6)):
+        least = many.smallest_difference(tried, trust, 4_000)
+        again = dataclasses.replace(many, runs=200, seed=9).outcome(least, trust, 4_000)
+        assert again.right.mean() == pytest.approx(0.8, abs=0.09)
+
+
+CURVES = {
+    "two arms": (lambda effect: ndtr(30 * effect - 2), 0.0947),
+    "many problems": (lambda effect: min(1.0, 0.05 + 1.2 * effect**0.5), 0.3906),
+    "a jump": (lambda effect: 0.1 + 0.85 * (effect > 0.2), 0.2),
+    "at the end": (lambda effect: 0.81 * (effect >= 0.49), 0.5),
+    "flat": (lambda effect: min(0.75, 3 * effect), math.inf),
+    "nothing": (lambda effect: 0.02, math.inf),
+}
+
+
+@pytest.mark.parametrize("first", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("curve", CURVES)
+def test_the_search_ends_where_the_curve_of_power_says(monkeypatch, curve, first):
+    power, due = CURVES[curve]
+    tried = list[float]()
+
+    def outcome(_, effect, trust, people):
+        tried.append(effect)
+        return SimpleNamespace(right=np.array(power(effect)))
+
+    monkeypatch.setattr(Simulation, "outcome", outcome)
+    found = Simulation("trial", problem(1, 2, 1), {}).smallest_difference(first, NONE, 1_000)
+    assert found == pytest.approx(due, rel=0.1)
+    assert len(set(tried)) == len(tried) <= 12
 
 
 def test_the_power_of_a_problem_is_that_of_its_studies_and_not_that_of_random_ones(tmp_path):
@@ -140,9 +182,7 @@ def test_the_power_of_a_problem_is_that_of_its_studies_and_not_that_of_random_on
         study.tell(episodes, users=[str(i) for i in range(600)])
         right += study.policy.actions[0, 0] == 1
     assert given.rows[0].right == pytest.approx(right / 60, abs=0.15)
-    assert given.rows[0].middle is None
-    low, high = drawn.rows[0].middle  # where this problem is not: few are so certain
-    assert given.rows[0].right + 0.3 < low < drawn.rows[0].right < high
+    assert given.rows[0].right + 0.3 < drawn.rows[0].right  # few are so certain
 
 
 def test_a_weaker_problem_has_the_effect_that_was_asked_for():
@@ -157,6 +197,58 @@ def test_a_weaker_problem_has_the_effect_that_was_asked_for():
     simulation = Simulation("trial", problem(4, 3, 4), {}, made)
     assert simulation.world(0.3, 0) is simulation.world(0.3, 5)
     assert dataclasses.replace(simulation, model=weak).world(0.3, 0)[1].mdp is weak
+    mask = np.array([[False, True, True], [True, True, False], [True] * 3, [True] * 3])
+    facts = dataclasses.replace(problem(4, 3, 4), shape=Shape(4, 3, 4, mask))
+    masked = random_problem(facts, 0.3, 0.5, np.random.default_rng(1))
+    weak, today = weakened(masked, 0.05), mask.argmax(axis=1)
+    assert effects_of(weak).effect == pytest.approx(0.05, rel=0.02)
+    now = (slice(None), range(4), today)
+    assert np.allclose(weak.rewards[now], masked.rewards[now])
+    assert np.allclose(weak.transitions[now], masked.transitions[now])
+
+
+def test_right_counts_by_what_can_be_gained_and_wrong_by_people(monkeypatch):
+    """Two kinds of people: the best actions earn 0.4 and 0.2 more than today's."""
+    model = TabularMDP(
+        transitions=np.full((2, 4, 2), 0.5),
+        rewards=[[0.5, 0.9, 0.6, 0.4], [0.5, 0.4, 0.7, 0.6]],
+        horizon=1,
+        initial=[0.25, 0.75],
+    )
+    simulation = Simulation("trial", problem(2, 4, 1, starts=(0, 1)), {}, model, runs=2)
+    assert simulation.most == pytest.approx(0.4 * 0.4 + 0.6 * 0.2)
+    for actions, right, wrong in (
+        ([1, 2], 1, 0),
+        ([2, 2], 0.6, 0),  # better than today's, by less than half of the best
+        ([1, 3], 1, 0),  # by half
+        ([3, 2], 0.6, 0.25),
+        ([3, 1], 0, 1),
+        ([0, 0], 0, 0),
+    ):
+        answer = SimpleNamespace(policy=DeterministicPolicy(np.array([actions])))
+        monkeypatch.setattr(planning, "run_study", lambda *_, a=answer: (a, 3))
+        found = simulation.outcome(simulation.most, NONE, 100)
+        assert found.right == pytest.approx([right] * 2)
+        assert found.wrong == pytest.approx([wrong] * 2)
+        assert found.recruitments.tolist() == [3, 3]
+
+
+def test_a_start_that_nobody_has_counts_for_nothing():
+    design = dataclasses.replace(ARMS, states=2, start_states=[0, 1])
+    model = TabularMDP(
+        transitions=np.full((2, 2, 2), 0.5), rewards=[[0.5, 0.9], [0.5, 0.6]], horizon=1, initial=0
+    )
+    plan = discreet.plan_study(design, problem=model, people=[500], trust=[], runs=1)
+    assert plan.effect == pytest.approx(0.4, rel=1e-6)
+
+
+def test_batches_are_counted_and_too_few_people_are_none():
+    facts, shuffle = problem(3, 2, 2), discreet.Shuffle(1, 1e-6)
+    for settings, batches in (({"batches": 3}, 3), ({"aim": "policy"}, 1)):
+        found = Simulation("trial", facts, settings, runs=2).outcome(0.2, NONE, 2_000)
+        assert found.recruitments.tolist() == [batches] * 2
+    alone = Simulation("trial", facts, {}, runs=2).outcome(0.2, shuffle, 1)  # nobody to hide among
+    assert alone.recruitments.tolist() == alone.right.tolist() == [0, 0]
 
 
 def test_rows_are_people_by_trust_by_epsilon_beside_no_privacy():
@@ -179,7 +271,6 @@ def test_rows_are_people_by_trust_by_epsilon_beside_no_privacy():
     assert none.right > central.right > by[1_000, "local", 1].right
     assert by[2_000, "central", 1].smallest_difference < by[500, "central", 1].smallest_difference
     assert none.gain == pytest.approx(none.right, rel=1e-3)  # one state, one step: all or nothing
-    assert none.middle[0] > central.middle[1]
     assert {row.recruitments for row in plan.rows} == {1}
 
 
@@ -219,10 +310,11 @@ def test_what_was_asked_for_is_planned_in_the_design_s_own_units():
         assert two.smallest_difference == pytest.approx(100 * one.smallest_difference)
     assert "earns 10 more than today's" in other.assumed
     assert "rewards are -10 or 90, 40 on average" in other.assumed
-    assert "Yours may be outside of what random ones show" in other.assumed
+    assert "in yours far fewer studies may be right, or nearly all" in other.assumed
     given = discreet.plan_study(scaled, problem=arms(0.3, name="Arms"), **asked)
     assert (given.effect, given.most, given.reward) == (pytest.approx(30), pytest.approx(30), None)
-    assert "in Arms, whose best action earns 30 more than today's" in given.assumed
+    said = "in Arms, whose best action of the first step earns 30 more than today's"
+    assert said in given.assumed
     assert "without a private release, no guarantee covers it" in given.assumed
 
 
@@ -255,6 +347,15 @@ def test_what_cannot_be_is_refused_before_anything_is_simulated(wrong, said):
     )
     with pytest.raises(DiscreetError, match="start_states of the design, got state 1"):
         discreet.plan_study(begin, problem=elsewhere)
+    later = TabularMDP(  # nothing to find at the first step, and much at the second
+        transitions=np.ones((2, 1, 2, 1)), rewards=[[[0.5, 0.1]], [[0.1, 0.9]]]
+    )
+    two = dataclasses.replace(ARMS, steps=2)
+    with pytest.raises(DiscreetError, match="a plan looks at the first step alone"):
+        discreet.plan_study(two, problem=later)
+    alike = dataclasses.replace(two, stationary=True)
+    with pytest.raises(DiscreetError, match="stationary = true in the design says, got one that"):
+        discreet.plan_study(alike, problem=later)
 
 
 def test_a_learner_without_batches_and_a_design_without_a_choice_are_refused():

@@ -49,8 +49,8 @@ def command(
     effect: Annotated[
         float | None,
         typer.Option(
-            help="How much more the best action earns than today's, from the first step on, in "
-            "the units of the rewards (the problem's own, or a tenth of their range)."
+            help="How much more the best action of the first step earns than today's, in all "
+            "steps, in the units of the rewards (the problem's own, or a tenth of their range)."
         ),
     ] = None,
     reward: Annotated[
@@ -94,16 +94,15 @@ def command(
     if json:
         echo_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
         return
-    columns = ["people", "trust", "epsilon", "difference", "right", "wrong", "gain"]
-    if problem is None:
-        columns.insert(5, "8 of 10")
+    columns = ["people", "trust", "epsilon", "difference", "right", "wrong", "gain", "batches"]
     print_table(
         f"{found.learner}: what studies of {design.name} find, if an action earns "
         f"{found.effect:.3g} more than today's",
-        [*columns, "batches"],
+        columns,
         [_cells(row, found.most) for row in found.rows],
-        right=(0, *range(2, len(columns) + 1)),
+        right=(0, *range(2, len(columns))),
         caption=found.words,
+        spare=("batches", "gain"),
     )
     say(found.assumed)
     if plot is not None:
@@ -111,14 +110,13 @@ def command(
 
 
 def _cells(row: "PlanRow", most: float) -> list[str]:
-    least, middle = row.smallest_difference, row.middle
+    least = row.smallest_difference
     return [
         f"{row.people:,}",
         row.trust,
         "" if row.epsilon is None else rounded_up(row.epsilon),
         f"over {most:.3g}" if least is None else f"{least:.2g}",
         f"{row.right:.0%}",
-        *([] if middle is None else [f"{100 * middle[0]:.0f}-{middle[1]:.0%}"]),
         f"{row.wrong:.0%}",
         f"{row.gain:z.0%}",
         f"{row.recruitments:.3g}",

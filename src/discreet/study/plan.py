@@ -3,12 +3,12 @@
 Every simulated study has the design's learner, the real mechanism and the rule by which studies
 recommend (`study.estimate`: better than today's action by two standard errors, or DEFER).
 
-**Effect.** How much more the best action earns than today's (the first that is possible) from the
-first step on, with the best actions afterwards. Where episodes begin in several states, they count
-in proportion to the people who begin there times this gain, for the effect and for power alike.
-*Right* is a recommendation, at the first step, of an action worth at least half of the best one's
-gain; *wrong* is one of an action that earns less than today's. The *smallest difference* is the
-effect with which 80% of the studies are right.
+**Effect.** How much more the best action of the first step earns than today's (the first that is
+possible) to the end of the episode, with the best actions after both. Where episodes begin in
+several states, they count in proportion to the people who begin there times this gain, for the
+effect and for power alike. *Right* is a recommendation, at the first step, of an action worth at
+least half of the best one's gain in that state; *wrong* is one of an action that earns less than
+today's. The *smallest difference* is the effect with which 80% of the studies are right.
 
 **Problems.** Power depends on the problem as that of an A/B test depends on a standard deviation,
 and here no single number says how: errors of what next states are worth cancel where actions lead
@@ -19,12 +19,12 @@ certain (Dirichlet 0.01) to nearly even (10), an action's own in every state, pe
 staying; states of different worth; one action better than today's by its reward in every state,
 others anything from worse to half as good, and rewards 0 or 1. Random problems get their effect by
 bringing all rewards closer to today's of the first step, and by replacing actions as above, in
-random parts. Their powers differ much, and a plan says how much: a problem's power is taken for
-Phi(effect / standard error - 2), by the standard error that its study reports.
+random parts.
 
-**Search.** A study whose preferred action is right recommends it from (gain - difference + 2
-standard errors)/gain times its effect on, if nothing but the effect changes: the 80% quantile of
-that over the runs is the next effect to try.
+**Search.** In the square root of the effect, the inverse normal of the share of studies that are
+right is nearly a line over random problems, -2 without an effect. The next effect to try is where
+the line comes to 80% that goes through the nearest on both sides of it, or the last two below it.
+All effects are tried with the same seeds, so what is too small once stays so.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
@@ -62,11 +62,9 @@ POWER = 0.8
 RUNS = 50
 _FEW = 40
 """Simulated studies when one starts."""
-_MIDDLE = (0.1, 0.9)
-"""Quantiles of power over random problems."""
-_OUTSIDE = (
-    "Yours may be outside of what random ones show: of five problems that were tried, two had less "
-    "power than nine of ten random ones, one of them 83% in place of 100%."
+_DEPENDS = (
+    "All this is on average over problems: in yours far fewer studies may be right, or nearly all. "
+    "Of five that were tried, two had 91% and 83% where random ones have 100%."
 )
 """Screening and Lessons (docs/understand/learners/trial.md)."""
 _DRAWS = 50
@@ -76,9 +74,13 @@ _ALIKE = 0.25
 _MOST_CELLS = 2 * 10**5
 """Transition counters of a problem that is then simulated: a tenth of a second each."""
 _KEPT_CELLS = 10**7
-_ROUNDS = 8
-_CLOSE = 0.25
-"""Relative change at which the search ends: errors hardly depend on the effect."""
+_ROUNDS = 12
+_CLOSE = 0.1
+"""The search ends so near to 80% if the next effect is, relatively, as near to the last."""
+_NEVER = 0.005
+"""Share that stands for no study; its complement for all, after which about 0.4 of the effect is
+tried.
+"""
 _FINE = 1e-4
 """To which the share of actions that are not replaced is searched."""
 _NEIGHBOURS = {"people": (0.5, 1.0, 2.0), "epsilon": (0.5, 1.0, 2.0)}
@@ -185,9 +187,6 @@ class Outcome(NamedTuple):
         gained: what the recommended policy earns more than today's, per person.
         possible: what the best policy does.
         recruitments: batches.
-        weights: ``[runs, S]``, of the start states.
-        signal: ``[runs, S]``, best gain there by the standard error that the study reports.
-        needed: ``[runs, S]``, times its effect the study is right there.
     """
 
     effect: float
@@ -196,22 +195,6 @@ class Outcome(NamedTuple):
     gained: FloatArray
     possible: FloatArray
     recruitments: FloatArray
-    weights: FloatArray
-    signal: FloatArray
-    needed: FloatArray
-
-    def powers(self, effect: float) -> tuple[float, float]:
-        """Least and largest power in the middle 80% of random problems, had they this effect."""
-        normal = ndtr(self.signal * (effect / self.effect) - SURE)
-        low, high = np.quantile((self.weights * normal).sum(axis=1), _MIDDLE)
-        return float(low), float(high)
-
-    @property
-    def times(self) -> float:
-        """By what the effect must grow for 80% of the studies to be right."""
-        order = np.argsort(self.needed, axis=None)
-        reached = np.cumsum(self.weights.ravel()[order]) >= (POWER - 1e-9) * self.weights.sum()
-        return float(self.needed.ravel()[order][reached.argmax()])
 
 
 def run_study(
@@ -296,9 +279,6 @@ class Simulation:
             answer, batches = run_study(meter.mdp, spec, problem, trust, self.settings, seeds)
             today, best = meter.regret(nothing), gains.max(axis=1)
             chosen = gains[every, answer.policy.actions[0]]
-            near, error = gains[every, answer.alternative[0]], answer.standard_error[0]
-            short = SURE * error - answer.difference[0]
-            able = (near >= best / 2) & (near > 0) & np.isfinite(error)
             rows.append(
                 (
                     weights @ (chosen >= best / 2),
@@ -306,9 +286,6 @@ class Simulation:
                     today - meter.regret(answer.policy),
                     today,
                     batches,
-                    weights,
-                    best / np.maximum(error, 1e-12),
-                    1 + np.divide(short, near, where=able, out=np.full(len(near), np.inf)),
                 )
             )
         columns = (np.array(column, np.float64) for column in zip(*rows, strict=True))
@@ -316,8 +293,8 @@ class Simulation:
 
     def smallest_difference(
         self, effect: float, trust: TrustModel, people: int, found: Outcome | None = None
-    ) -> tuple[float, Outcome]:
-        """The effect that is found with probability 0.8, infinite if there is none; and near it.
+    ) -> float:
+        """The effect that is found with probability 0.8, infinite if there is none.
 
         Args:
             effect: the first that is tried.
@@ -325,16 +302,24 @@ class Simulation:
             people: who take part.
             found: what became of it, if that is known.
         """
-        most, found = max(effect, self.most), found or self.outcome(effect, trust, people)
+        most, aim = max(effect, self.most), float(ndtri(POWER))
+        below, above = [(0.0, -SURE)], None
         for _ in range(_ROUNDS):
-            tried, times = found.effect, found.times
-            if tried >= most and times > 1:
-                return math.inf, found
-            effect = min(most, max(times, 0.25) * tried)
-            if abs(effect - tried) <= _CLOSE * tried:
-                break
-            found = self.outcome(effect, trust, people)
-        return effect, found
+            found = found or self.outcome(effect, trust, people)
+            share = round(float(found.right.mean()), 9)
+            tried = math.sqrt(effect), float(ndtri(np.clip(share, _NEVER, 1 - _NEVER)))
+            if share >= POWER:
+                above = tried
+            elif effect < most:
+                below.append(tried)
+            else:
+                return math.inf
+            (low, a), (high, b) = (below[-1], above) if above else below[-2:]
+            then = min(most, (low + (high - low) * (aim - a) / (b - a)) ** 2) if b > a else most
+            if abs(share - POWER) <= _CLOSE and abs(then - effect) <= _CLOSE * effect:
+                return then
+            effect, found = then, None
+        return effect
 
 
 class Expected(NamedTuple):
@@ -370,7 +355,7 @@ def _expect(text: str) -> Expected:
     except UnsupportedError as error:
         return Expected(None, str(error))
     people = config["episodes"]
-    least, found = simulation.smallest_difference(0.1, configs.trust_of(config), people)
+    least = simulation.smallest_difference(0.1, configs.trust_of(config), people)
     if math.isinf(least):
         return Expected(
             None,
@@ -378,14 +363,12 @@ def _expect(text: str) -> Expected:
             f"actions apart that differ by {(high - low) / 2:g} at the first step; more users, "
             f"fewer batches or a larger epsilon would help (`discreet plan`).",
         )
-    worst = found.powers(least)[0]
     said = f"{(high - low) * least:.2g}"
     return Expected(
         (high - low) * least,
         f"In random problems of this shape, an action that earns about {said} more than today's "
-        f"from the first step on is recommended by 8 of 10 studies on average, and by "
-        f"{worst:.0%} or fewer in one problem of ten ({_FEW} studies were simulated). {_OUTSIDE} "
-        f"`discreet plan --problem` simulates a problem that resembles yours.",
+        f"from the first step on is recommended by 8 of 10 studies on average ({_FEW} were "
+        f"simulated). {_DEPENDS} `discreet plan --problem` simulates one that resembles yours.",
     )
 
 
@@ -400,9 +383,7 @@ class PlanRow:
         delta: likewise.
         smallest_difference: what is found with probability 0.8; None: nothing up to the plan's
             ``most``.
-        right: probability that an action worth half of the effect or more is recommended.
-        middle: from where to where this is in the middle 80% of random problems; None in a given
-            one.
+        right: probability that an action worth half of the best one's gain or more is recommended.
         wrong: probability that an action worse than today's is.
         gain: expected share of what the best policy would earn more than today's.
         recruitments: batches, on average.
@@ -414,7 +395,6 @@ class PlanRow:
     delta: float | None
     smallest_difference: float | None
     right: float
-    middle: tuple[float, float] | None
     wrong: float
     gain: float
     recruitments: float
@@ -447,11 +427,10 @@ class StudyPlan:
     @property
     def words(self) -> str:
         """What the columns are."""
-        middle = "" if self.problem else "8 of 10: right, in the middle 80% of random problems; "
         return (
-            f"Difference: the smallest that is found with probability 0.8. Right, wrong: at the "
-            f"first step the study recommends an action worth half of the effect or more, or one "
-            f"worse than today's; {middle}gain: share of what the best policy earns more."
+            "Difference: the smallest that is found with probability 0.8. Right, wrong: at the "
+            "first step the study recommends an action worth half of the best one's gain or more, "
+            "or one worse than today's; gain: share of what the best policy earns more."
         )
 
     @property
@@ -461,19 +440,20 @@ class StudyPlan:
         studies = f"Assumed: {self.runs} simulated studies per row (chance: up to ±{chance}), in"
         if self.problem is not None:
             return (
-                f"{studies} {self.problem}, whose best action earns {self.effect:.3g} more than "
-                f"today's (the first) from the first step on. Smaller differences are those of the "
+                f"{studies} {self.problem}, whose best action of the first step earns "
+                f"{self.effect:.3g} more than today's (the first) to the end of the episode, the "
+                f"best actions following both. Smaller differences are those of the "
                 f"same problem with actions replaced by today's at random. The numbers are as good "
                 f"as it resembles yours. If it was estimated from people's data without a private "
                 f"release, no guarantee covers it, nor this table."
             )
         low, high = self.reward_range
         return (
-            f"{studies} random problems of this shape, whose best action earns {self.effect:.3g} "
-            f"more than today's (the first) from the first step on; rewards are {low:g} or "
-            f"{high:g}, {self.reward:.3g} on average at the first step today. Power depends on the "
-            f"problem. {_OUTSIDE} For a better answer give a problem that resembles yours "
-            f"(--problem)."
+            f"{studies} random problems of this shape, whose best action of the first step earns "
+            f"{self.effect:.3g} more than today's (the first) to the end of the episode, the best "
+            f"actions following both; rewards are {low:g} or {high:g}, {self.reward:.3g} on "
+            f"average at the first step today. {_DEPENDS} For a better answer give a problem that "
+            f"resembles yours (--problem)."
         )
 
     def to_dict(self) -> dict[str, Plain]:
@@ -508,9 +488,9 @@ def plan_study(
             from published figures, or your best guess; its rewards from 0 to 1 stand for the
             design's range. It is not private unless it comes from a private release. Without one,
             every study has another random problem.
-        effect: how much more the best action earns than today's, from the first step on, in units
-            of the design's rewards; the problem's own, which is the most that it can have, or a
-            tenth of the range of rewards.
+        effect: how much more the best action of the first step earns than today's, the best ones
+            following both, in units of the design's rewards; the problem's own, which is the most
+            that it can have, or a tenth of the range of rewards.
         reward: mean reward of the first step today in random problems; the middle of the range,
             where chance is largest.
         runs: simulated studies per row and step of the search.
@@ -563,7 +543,7 @@ def _row(
 ) -> PlanRow:
     epsilon, delta = getattr(trust, "epsilon", None), getattr(trust, "delta", None)
     found = simulation.outcome(effect, trust, people)
-    least, _ = simulation.smallest_difference(effect, trust, people, found)
+    least = simulation.smallest_difference(effect, trust, people, found)
     return PlanRow(
         people,
         trust.name,
@@ -571,7 +551,6 @@ def _row(
         delta,
         least * unit if math.isfinite(least) else None,
         float(found.right.mean()),
-        found.powers(effect) if simulation.model is None else None,
         float(found.wrong.mean()),
         float(found.gained.sum() / found.possible.sum()) if found.possible.any() else 0.0,
         float(found.recruitments.mean()),
@@ -596,6 +575,12 @@ def _fitted(model: TabularMDP, problem: Problem) -> TabularMDP:
             "Expected a problem with the design's [[allowed]] actions, got others; leave them out "
             "of the problem, and the design's hold."
         )
+    if problem.stationary and not model.stationary:
+        raise InvalidInputError(
+            "Expected a problem that is the same at every step, as stationary = true in the design "
+            "says, got one that differs; leave stationary out of the design, or give arrays for "
+            "one step."
+        )
     if (model.start & ~problem.start).any():
         state = int(np.flatnonzero(model.start & ~problem.start)[0])
         raise InvalidInputError(
@@ -607,7 +592,8 @@ def _fitted(model: TabularMDP, problem: Problem) -> TabularMDP:
     if effects_of(fitted).effect <= 0:
         raise InvalidInputError(
             "Expected a problem in which another action than today's (the first that is possible) "
-            "is the best where episodes begin, got one without; there is nothing to find."
+            "is the best where episodes begin, got one without; a plan looks at the first step "
+            "alone, and nothing is to be found there."
         )
     return fitted
 
