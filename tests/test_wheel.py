@@ -33,17 +33,13 @@ def call(*command, **options):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Wheel and source archive, built from a copy: nothing is left in the clone."""
+    """Wheel and source archive, built from a copy of what git tracks: the clone stays as it is."""
     folder = tmp_path_factory.mktemp("dist")
     clone = folder / "clone"
-    for part in PARTS:
-        source, target = ROOT / part, clone / part
-        target.parent.mkdir(exist_ok=True)
-        if source.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, target, ignore=ignored)
-        else:
-            shutil.copy(source, target)
+    for name in call("git", "ls-files", *PARTS, cwd=ROOT).splitlines():
+        target = clone / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
     call(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "out", clone)
     return next(folder.glob("out/*.whl")), next(folder.glob("out/*.tar.gz"))
 
@@ -77,9 +73,9 @@ def lend_kernels(packages):
         target = packages / kernel.relative_to(ROOT / "src")
         target.parent.mkdir(exist_ok=True)
         shutil.copy2(kernel, target)
-    for source in (ROOT / "src").glob("discreet/**/*.py"):
+    for target in packages.glob("discreet/**/*.py"):
+        source = ROOT / "src" / target.relative_to(packages)
         times = source.stat()
-        target = packages / source.relative_to(ROOT / "src")
         assert target.read_bytes() == source.read_bytes()
         os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
 
@@ -106,7 +102,7 @@ def release():
 
 
 def test_both_archives_hold_the_package_and_nothing_else(built, release):
-    files = [file for file in ROOT.glob("src/discreet/**/*") if file.suffix in release.SOURCES]
+    files = call("git", "ls-files", "src/discreet", cwd=ROOT).splitlines()
     assert release.check_contents(*built) == len(files)
 
 
@@ -128,6 +124,38 @@ def test_a_wheel_with_a_stray_file_is_not_ready(built, release, tmp_path):
         new.writestr("tests/test_stray.py", "")
     with pytest.raises(release.NotReadyError, match=r"should not contain tests/test_stray\.py"):
         release.check_contents(fuller, built[1])
+
+
+def test_a_wheel_of_another_commit_is_not_ready(built, release, tmp_path):
+    older = tmp_path / built[0].name
+    with zipfile.ZipFile(built[0]) as old, zipfile.ZipFile(older, "w") as new:
+        for one in old.namelist():
+            new.writestr(one, old.read(one) + b"#" * one.endswith("discreet/errors.py"))
+    with pytest.raises(release.NotReadyError, match=r"another src/discreet/errors\.py"):
+        release.check_contents(older, built[1])
+
+
+def test_a_clone_with_changes_is_not_ready(release, tmp_path, monkeypatch):
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    call("git", "init", "--quiet", tmp_path)
+    release.check_tree()
+    (tmp_path / "new.py").write_text("")
+    with pytest.raises(release.NotReadyError, match=r"not committed:\n\?\? new\.py"):
+        release.check_tree()
+
+
+def test_versions_and_dates_that_differ_are_not_ready(release, tmp_path, monkeypatch):
+    release.check_version(discreet.__version__)
+    for name in ("src/discreet/__init__.py", "CITATION.cff", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    with pytest.raises(release.NotReadyError, match="versions differ"):
+        release.check_version("0.0.1")
+    text = (tmp_path / "CITATION.cff").read_text("utf-8")
+    (tmp_path / "CITATION.cff").write_text(text.replace("date-released: 2", "date-released: 3"))
+    with pytest.raises(release.NotReadyError, match="dates differ"):
+        release.check_version(discreet.__version__)
 
 
 def test_every_python_that_is_new_enough_is_found(release):

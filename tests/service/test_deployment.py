@@ -1,6 +1,7 @@
 """What is shipped to run the service: image, compose file, units, the lists of a release."""
 
 import importlib.util
+import io
 import json
 import re
 import shutil
@@ -96,25 +97,58 @@ def release():
 
 
 def package(name, version, digest):
-    info = {"url": "https://registry.example/x", "archive_info": {"hashes": {"sha256": digest}}}
+    wheel = f"https://registry.example/{name}-{version}-py3-none-any.whl"
+    info = {"url": wheel, "archive_info": {"hashes": {"sha256": digest}}}
     metadata = {"name": name, "version": version, "license": "MIT\nPermission is ..."}
     return {"metadata": metadata, "download_info": info}
 
 
-def test_a_release_lists_what_it_needs_with_hashes_and_without_addresses(tmp_path):
+def index_of(**digests):
+    """An index that has for every package a wheel, a source archive and an older version."""
+
+    def open_page(request, timeout):
+        name = request.full_url.rstrip("/").rpartition("/")[2].replace("-", "_")
+        version, digest = digests[name]
+        files = {
+            f"{name}-{version}-py3-none-any.whl": digest,
+            f"{name}-{version}.tar.gz": "12" * 32,
+            f"{name}-0.0.1.tar.gz": "34" * 32,
+            f"{name}-{version}.win32.exe": "56" * 32,
+        }
+        links = (
+            f'<a href="https://registry.example/packages/{file}#sha256={hexes}">{file}</a>'
+            for file, hexes in files.items()
+        )
+        return io.BytesIO("<br/>\n".join(links).encode())
+
+    return open_page
+
+
+def test_a_release_lists_what_it_needs_with_hashes_and_without_addresses(tmp_path, monkeypatch):
     found = [package("zlib_x", "1.0", "ab" * 32), package("Abc", "2.1", "cd" * 32)]
     own = package("discreet", "0.1", "ef" * 32)
     own["download_info"] = {"url": "file:///x", "dir_info": {}}
     (tmp_path / "report.json").write_text(json.dumps({"install": [*found, own]}))
-    release().main(tmp_path / "report.json", tmp_path)
+    module = release()
+    monkeypatch.setattr(
+        module, "urlopen", index_of(zlib_x=("1.0", "ab" * 32), abc=("2.1", "cd" * 32))
+    )
+    module.main(tmp_path / "report.json", tmp_path)
     lines = (tmp_path / "requirements.txt").read_text()
-    assert lines.startswith("Abc==2.1 \\\n    --hash=sha256:cdcd") and "discreet" not in lines
+    assert lines.startswith(module.HEADER + "Abc==2.1 \\\n    --hash=sha256:1212")
+    assert re.findall(r"sha256:(..)", lines) == ["12", "cd", "12", "ab"]
+    assert "discreet" not in lines
     bom = json.loads((tmp_path / "sbom.json").read_text())
     assert bom["bomFormat"] == "CycloneDX" and bom["metadata"]["component"]["name"] == "discreet"
     parts = {one["name"]: one for one in bom["components"]}
     assert parts["Abc"]["hashes"] == [{"alg": "SHA-256", "content": "cd" * 32}]
     assert parts["zlib_x"]["purl"] == "pkg:pypi/zlib-x@1.0"
     assert "registry.example" not in lines + json.dumps(bom)
+    monkeypatch.setattr(
+        module, "urlopen", index_of(zlib_x=("1.0", "99" * 32), abc=("2.1", "cd" * 32))
+    )
+    with pytest.raises(SystemExit, match=r"zlib_x 1\.0: pip took a file"):
+        module.main(tmp_path / "report.json", tmp_path)
 
 
 def docker_answers():
