@@ -366,9 +366,9 @@ def _expect(text: str) -> Expected:
     said = f"{(high - low) * least:.2g}"
     return Expected(
         (high - low) * least,
-        f"In random problems of this shape, an action that earns about {said} more than today's "
-        f"from the first step on is recommended by 8 of 10 studies on average ({_FEW} were "
-        f"simulated). {_DEPENDS} `discreet plan --problem` simulates one that resembles yours.",
+        f"In random problems of this shape, where an action of the first step earns about {said} "
+        f"more than today's, 8 of 10 studies recommend it or one with half of this gain ({_FEW} "
+        f"were simulated). {_DEPENDS} `discreet plan --problem` simulates one that is like yours.",
     )
 
 
