@@ -173,6 +173,9 @@ def _shuffle_errata() -> list[list]:
     exact = Shuffle(1, 1e-6, mechanism="bits").calibrate(river, statistics=STATISTICS)
     deviation = exact.noise_variance(400)["transitions"] ** 0.5
     rows.append(["exact deviation, H=6, delta 1e-06", f"{deviation:.1f}"])
+    for paper, split in (("001", True), ("000", False)):
+        tau = printed_shuffle(river, 1, 1e-5, split=split).tau
+        rows.append([f"{paper}, H=6, beta 1e-05: tau", f"{tau:.0f}"])
     small = printed_shuffle(Shape(states=4, actions=2, horizon=2), 1, 1e-6)
     names = ("nobody else has the bit", "everybody has the bit")
     for name, delta in zip(names, integer_messages_delta(small.bits(597_240)), strict=True):

@@ -43,7 +43,7 @@ def epsilon() -> list[list[object]]:
     rows: list[list[object]] = [["epsilon", "right guesses", "central noise", "local noise"]]
     shape, users = Shape(states=4, actions=2, horizon=6), 50_000
     for bound in (0.1, 0.5, 1, 2, 4):
-        row: list[object] = [bound, round(1 / (1 + math.exp(-bound)), 4)]
+        row: list[object] = [bound, rounded_up(1 / (1 + math.exp(-bound)), 3)]
         for trust in (discreet.Central(epsilon=bound, delta=1e-6), discreet.Local(epsilon=bound)):
             mechanism = trust.calibrate(shape, **_STATISTICS)
             row.append(round(mechanism.worst_noise(users)["transitions"], 1))
