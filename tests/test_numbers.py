@@ -1,10 +1,13 @@
 """Numbers on pages come from files, and the files from commands.
 
 A table or paragraph with measured numbers has the comment ``<!-- data: FILE.csv -->``: every
-number in it stands in that file, rounded to the digits that are shown. In all other text of the
-site a number with a decimal point, a thousands comma or a percent sign is a setting or mathematics,
-and stands in code or in a formula. `docs/data/commands.toml` names the command of every file; those
-that take seconds are functions of `research.numbers` and run again here.
+number in it stands in that file, rounded to the digits that are shown, with its sign. In all other
+text of the site a number with a decimal point, a thousands comma or a percent sign is a setting or
+mathematics, and stands in code or in a formula. `docs/data/commands.toml` names the command of
+every file; those that take seconds are functions of `research.numbers` and run again here.
+
+Not seen: a number in the wrong cell, if another cell of its file has it; a number in words; a whole
+number outside a block with a comment; a measurement that is written as code or as a formula.
 """
 
 import csv
@@ -22,15 +25,22 @@ PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if "_build" n
 COMMANDS = tomllib.loads((DATA / "commands.toml").read_text("utf-8"))
 
 SOURCE = re.compile(r"<!-- data: ([^>]+?) -->")
-FENCE = re.compile(r"^(```|~~~|:::).*?^\1`*$", re.DOTALL | re.MULTILINE)
-QUIET = re.compile(r"``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>", re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.^])(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)(?![\w^]|\.\d)")
+CODE = r"[^{\n]*\n|\{(?:code|eval-rst|include|math|toctree)"
+FENCE = re.compile(
+    rf"^[ \t]*(`{{3,}}|~{{3,}})(?={CODE}).*?^[ \t]*\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE
+)
+DIRECTIVE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}|:{3,}).*$", re.MULTILINE)  # its text is checked
+QUIET = re.compile(
+    r"arXiv:[\w.]+|``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>", re.DOTALL
+)
+NUMBER = re.compile(r"(?<![\w.^])(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)(?![\d_^]|\.\d)")
+MINUS = re.compile(r"(?<![\w)\]])[-−]$")
 STRICT = re.compile(r"[.,]\d|e[-+]?\d")
 
 
 def blocks(text):
     """Every block of a page without its code and formulas, and the files that it names."""
-    text = FENCE.sub("", text)
+    text = DIRECTIVE.sub("", FENCE.sub("", text))
     for block in re.split(r"\n\s*\n", text):
         named = [name.strip() for found in SOURCE.findall(block) for name in found.split(",")]
         yield QUIET.sub(" ", SOURCE.sub("", block)), named
@@ -44,7 +54,8 @@ def numbers_of(text):
         digits = len(mantissa.partition(".")[2])
         scale = 10.0 ** int(power or 0)
         percent = text[found.end() :].lstrip()[:1] == "%"
-        yield written, float(mantissa) * scale, 0.5 * 10.0**-digits * scale, percent
+        sign = -1 if MINUS.search(text[max(0, found.start() - 2) : found.start()]) else 1
+        yield written, sign * float(mantissa) * scale, 0.5 * 10.0**-digits * scale, percent
 
 
 def path_of(name):
@@ -61,7 +72,7 @@ def values_of(name):
     found = set()
     for cell in cells:
         try:
-            found.add(abs(float(cell)))
+            found.add(float(cell))
         except ValueError:
             found |= {value for _, value, _, _ in numbers_of(cell)}
     return found
@@ -80,7 +91,9 @@ def strange(text, names):
 def test_every_number_is_in_its_file(page):
     wrong = []
     for text, names in blocks(page.read_text("utf-8")):
-        if names:
+        if names and not text.strip():
+            wrong.append(f"{', '.join(names)}: an empty line parts the comment from its block")
+        elif names:
             wrong += [f"{written} is not in {', '.join(names)}" for written in strange(text, names)]
         else:
             measured = [w for w, _, _, percent in numbers_of(text) if percent or STRICT.search(w)]
@@ -114,3 +127,9 @@ def test_the_check_finds_a_number_that_no_file_has(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("users,regret,share\n20000,1330.6,0.226\n")
     assert list(strange("| 20,000 | 1,331 | 23% |", ["a.csv"])) == []
     assert list(strange("| 20,000 | 1,332 | 24% |", ["a.csv"])) == ["1,332", "24"]
+    assert list(strange("| -1,331 | 1,331users | 5.5x |", ["a.csv"])) == ["1,331", "5.5"]
+
+
+def test_text_of_directives_is_checked_and_code_is_not():
+    page = "```python\n4.5\n```\n\n```{note}\n5.5%\n```\n\n:::{tip}\n6.5kB `7.5`\n:::\n"
+    assert [w for text, _ in blocks(page) for w, *_ in numbers_of(text)] == ["5.5", "6.5"]
