@@ -34,7 +34,7 @@ QUIET = re.compile(
     r"arXiv:[\w.]+|``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>", re.DOTALL
 )
 NUMBER = re.compile(r"(?<![\w.^])(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)(?![\d_^]|\.\d)")
-MINUS = re.compile(r"(?<![\w)\]])[-−]$")
+MINUS = re.compile(r"(?<![\w)\]])[-\u2212]$")
 STRICT = re.compile(r"[.,]\d|e[-+]?\d")
 
 
