@@ -4,7 +4,7 @@
 
 Nothing is changed and nothing untracked in the clone; version and date are the same everywhere. The
 wheel and the source archive hold the files that git tracks, byte for byte, and nothing else. On
-every Python from 3.11 on (those on the path and those of pyenv):
+one Python of every minor version from 3.11 on (of those on the path and those of pyenv):
 
 - wheel: it is installed into a new environment; the first example of the README runs, and two
   commands. On the oldest Python the source archive as well.
@@ -160,11 +160,11 @@ def _compare(where: str, found: set[PurePosixPath], wanted: set[PurePosixPath]) 
 
 
 def pythons() -> Iterator[tuple[str, Path]]:
-    """Every Python at hand that is new enough: its version and its program, oldest first."""
+    """A Python of every minor version at hand that is new enough: version and program, sorted."""
     places = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     places += sorted((Path.home() / ".pyenv" / "versions").glob("*/bin"))
     names = [f"python3.{minor}" for minor in range(OLDEST[1], NEWEST)]
-    found: dict[tuple[int, ...], Path] = {}
+    found: dict[int, tuple[str, Path]] = {}
     code = "import sys, venv; print(*sys.version_info[:3]); print(sys.executable)"
     for program in (place / name for place in places for name in names):
         if os.access(program, os.X_OK):
@@ -173,9 +173,10 @@ def pythons() -> Iterator[tuple[str, Path]]:
             )
             if done.returncode == 0:  # a stub of pyenv may lead nowhere
                 version, executable = done.stdout.splitlines()
-                found.setdefault(tuple(map(int, version.split())), Path(executable))
-    for version, python in sorted(found.items()):
-        yield ".".join(map(str, version)), python
+                name = ".".join(version.split())
+                found.setdefault(int(version.split()[1]), (name, Path(executable)))
+    for minor in sorted(found):
+        yield found[minor]
 
 
 def run(*command: str | Path, folder: Path, constrained: bool = True) -> str:
