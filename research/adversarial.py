@@ -1,7 +1,8 @@
 """The adversarial learners: a grid of multipliers, and the regret that is reported.
 
     python -m research.adversarial choose private-uc-o-reps [--part 1/2] [--fooling]
-    python -m research.adversarial table [--seed 1000] [--runs 10] [--start-of-learning]
+    python -m research.adversarial table > docs/data/adversarial_table.csv
+    python -m research.adversarial table --start-of-learning --runs 3 > FILE   # adversarial_start
     python -m research.adversarial zero > docs/data/adversarial_zero.csv
 
 ``choose`` prints, for every point of a small grid, the regret as a share of the uniform policy's:
@@ -159,6 +160,7 @@ CASES = [
     (random_mdp, BANDIT, NoPrivacy(), "practical"),
     (random_mdp, BANDIT, WEAK, "practical"),
 ]
+NAMES = {river: "RiverSwim", random_mdp: "random MDP"}
 STARTS = [
     (river, FULL, STRONG, "practical"),
     (random_mdp, FULL, STRONG, "practical"),
@@ -167,12 +169,15 @@ STARTS = [
 
 
 def table(options):
-    """Print shares of the uniform policy's regret, or at which K learning starts."""
+    """Print shares of the uniform policy's regret as CSV, or at which K learning starts."""
     sizes = (500, 2_000, 20_000, 60_000, 200_000) if options.start_of_learning else (20_000,)
+    kinds = ("stochastic", "switching", "drifting")
+    print("problem,learner,trust,epsilon,delta,constants,users,runs", end="")
+    print(*(f",{kind},sd" for kind in kinds), ",mean", sep="", flush=True)
     for world, learner, trust, constants in STARTS if options.start_of_learning else CASES:
         for episodes in sizes:
             rows = []
-            for kind in ("stochastic", "switching", "drifting"):
+            for kind in kinds:
                 found = []
                 for seed in range(options.seed, options.seed + options.runs):
                     mdp, losses = world(kind, episodes, seed)
@@ -180,9 +185,12 @@ def table(options):
                     ours, uniform = regrets(mdp, losses, trust, seed, **how)
                     found.append(ours / uniform)
                 rows.append(found)
-            parts = " / ".join(f"{np.mean(r):.3f} ± {np.std(r, ddof=1):.3f}" for r in rows)
-            title = f"{learner}, {world.__name__}, {trust}, {constants}, K={episodes:,}"
-            print(f"{title}: {np.mean(rows):.3f} ({parts})", flush=True)
+            pair = (
+                [f"{trust.epsilon:g}", f"{trust.delta:g}"] if trust in (WEAK, STRONG) else ["", ""]
+            )
+            facts = [NAMES[world], learner, trust.name, *pair, constants, episodes, options.runs]
+            shares = [f"{v:.3f}" for r in rows for v in (np.mean(r), np.std(r, ddof=1))]
+            print(*facts, *shares, f"{np.mean(rows):.3f}", sep=",", flush=True)
 
 
 def zero(_options):
