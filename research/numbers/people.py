@@ -29,7 +29,7 @@ def odds():
     for epsilon in EPSILONS:
         factor = math.exp(epsilon)
         guess, suspicion = factor / (1 + factor), factor / (factor + 9)
-        harm = min(100.0, factor)
+        harm = min(factor, 100 - 99 / factor)  # the second: what stays away from 99 in 100
         yield (epsilon, *(rounded_up(x, 3) for x in (100 * guess, 100 * suspicion, harm)))
 
 
