@@ -25,7 +25,7 @@ def odds():
 
     Of a study with delta = 0, rounded up; as in `discreet.study.dossier.page.in_numbers`.
     """
-    yield ("epsilon", "right_guesses_in_100", "suspicion_in_100", "harmed_in_100")
+    yield ("epsilon", "right guesses in 100", "suspicion in 100", "harmed in 100")
     for epsilon in EPSILONS:
         factor = math.exp(epsilon)
         guess, suspicion = factor / (1 + factor), factor / (factor + 9)
