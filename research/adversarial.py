@@ -160,6 +160,7 @@ CASES = [
     (random_mdp, BANDIT, NoPrivacy(), "practical"),
     (random_mdp, BANDIT, WEAK, "practical"),
 ]
+SIZES = {FULL: (500, 2_000, 20_000), BANDIT: (20_000, 60_000, 200_000)}
 NAMES = {river: "RiverSwim", random_mdp: "random MDP"}
 STARTS = [
     (river, FULL, STRONG, "practical"),
@@ -170,12 +171,11 @@ STARTS = [
 
 def table(options):
     """Print shares of the uniform policy's regret as CSV, or at which K learning starts."""
-    sizes = (500, 2_000, 20_000, 60_000, 200_000) if options.start_of_learning else (20_000,)
     kinds = ("stochastic", "switching", "drifting")
     print("problem,learner,trust,epsilon,delta,constants,users,runs", end="")
     print(*(f",{kind},sd" for kind in kinds), ",mean", sep="", flush=True)
     for world, learner, trust, constants in STARTS if options.start_of_learning else CASES:
-        for episodes in sizes:
+        for episodes in SIZES[learner] if options.start_of_learning else (20_000,):
             rows = []
             for kind in kinds:
                 found = []
