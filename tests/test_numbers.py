@@ -4,7 +4,9 @@ A table or paragraph with measured numbers has the comment ``<!-- data: FILE.csv
 number in it stands in that file, rounded to the digits that are shown, with its sign. In all other
 text of the site a number with a decimal point, a thousands comma or a percent sign is a setting or
 mathematics, and stands in code or in a formula. `docs/data/commands.toml` names the command of
-every file; those that take seconds are functions of `research.numbers` and run again here.
+every file; those that take seconds are functions of `research.numbers` and run again here. Those of
+shipped experiments come from `research.experiments`; what a later version has not measured again
+has the key ``measured``, and its page says so.
 
 Not seen: a number in the wrong cell, if another cell of its file has it; a number in words; a whole
 number outside a block with a comment; a measurement that is written as code or as a formula.
@@ -16,7 +18,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from research import numbers
+from research import experiments, numbers
 
 ROOT = Path(__file__).parents[1]
 DOCS, DATA = ROOT / "docs", ROOT / "docs" / "data"
@@ -120,6 +122,27 @@ def test_what_takes_seconds_is_found_again(name):
         kept = list(csv.reader(file))
     assert kept == numbers.rows_of(name)
     assert COMMANDS[name]["command"] == f"python -m research.numbers {name}"
+
+
+@pytest.mark.parametrize("name", sorted(experiments.PAGES))
+def test_an_experiment_writes_the_table_of_its_page(name):
+    path = (DATA / f"{experiments.PAGES[name].table}.csv").resolve()
+    with path.open(encoding="utf-8", newline="") as file:
+        header = tuple(next(csv.reader(file)))
+    if path.parent == DATA:
+        known = COMMANDS[path.name]
+        assert known["command"].startswith(f"python -m research.experiments {name}")
+        assert header == experiments.HEADER or known["measured"].startswith("before version")
+    else:
+        assert header == experiments.HEADER
+
+
+def test_a_command_has_no_unknown_key():
+    assert {key for known in COMMANDS.values() for key in known} == {
+        "command",
+        "minutes",
+        "measured",
+    }
 
 
 def test_the_check_finds_a_number_that_no_file_has(tmp_path, monkeypatch):
