@@ -4,7 +4,9 @@
     python tests/mutants/run.py --sample 6      a sample (seeded by the commit, or --seed)
     python tests/mutants/run.py NAME ...        some of them
 
-A survivor is a bug in the tests. First the same tests must pass on the unchanged copy, so that a
+A survivor is a bug in the tests. The catalogue is a text beside this file for each room: `# name: bug`,
+`! test` for each test of which one must fail, `-` text that stands once in the source, `+` what takes
+its place. The file is found by the text, so that mutants survive moves. First the same tests must pass on the unchanged copy, so that a
 mutant is killed by what it does and not by a broken test. A table says what killed each mutant.
 """
 
@@ -24,12 +26,38 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from catalogue import MUTANTS, Mutant
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _SECONDS = 900
 _DOES_NOT_RUN = ("NameError", "UnboundLocalError", "FrozenInstanceError")
 """What a bug raises whose words are out of date."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug that costs privacy, and tests of which at least one must fail (a part in brackets: one case)."""
+
+    name: str
+    bug: str
+    find: str
+    replace: str
+    tests: tuple[str, ...]
+
+
+def catalogue() -> list[Mutant]:
+    """All mutants, room by room."""
+    found = []
+    for path in sorted(pathlib.Path(__file__).parent.glob("*.txt")):
+        for block in path.read_text(encoding="utf-8").strip("\n").split("\n\n"):
+            parts: dict[str, list[str]] = {"#": [], "!": [], "-": [], "+": []}
+            for line in block.split("\n"):
+                parts[line[0]].append(line[1:])
+            name, bug = parts["#"][0].strip().split(": ", 1)
+            find, replace = ("\n".join(parts[sign]) for sign in "-+")
+            found.append(Mutant(name, bug, find, replace, tuple(t.strip() for t in parts["!"])))
+    return found
+
+
+MUTANTS = catalogue()
 
 
 @dataclass(frozen=True)
