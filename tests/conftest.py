@@ -3,6 +3,7 @@
 import importlib.util
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -29,6 +30,16 @@ settings.load_profile("discreet")
 # Hypothesis mixes the constants of our own modules into its examples: of those that happen to be
 # loaded, which depends on the tests that ran before in the same process. It shall know none.
 providers.is_local_module_file = lambda path: False
+
+
+@pytest.fixture
+def fixed_release(tmp_path):
+    """Fail if more than the release tells two neighbours apart: `helpers.fixed_release`."""
+    from helpers.fixed_release import unchanged
+
+    return lambda prepare, act, pairs, **options: unchanged(
+        prepare, act, pairs, tmp_path / "place", **options
+    )
 
 
 def pytest_addoption(parser):
