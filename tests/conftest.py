@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# Soak tests are programs; without an extra (core tests) there is nothing to collect in its helpers.
-collect_ignore_glob = ["soak/*"]
+# Programs, not tests. Without an extra (core tests) there is nothing to collect in its helpers.
+collect_ignore_glob = ["soak/*", "recorded/*"]
 if not importlib.util.find_spec("cryptography"):
     collect_ignore_glob += ["helpers/nginx.py", "helpers/service*"]
 if not importlib.util.find_spec("flint"):

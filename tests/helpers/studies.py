@@ -52,9 +52,9 @@ def reports_of(study, data, seed=3):
     return shuffle(reports, device) if study.guarantee.notion == "SDP" else reports
 
 
-def advance(study, seed=0, users=None):
+def advance(study, seed=0, users=None, people=None):
     """Tell the pending batch, or some of its users."""
-    data, people, token = episodes_of(study, seed, users), names(study, users), None
+    data, people, token = episodes_of(study, seed, users), people or names(study, users), None
     if study.driver.encoded:
         data, token = reports_of(study, data, seed), study.token
     study.tell(data, users=people, token=token)
