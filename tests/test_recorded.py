@@ -165,7 +165,7 @@ ROWS = {  # or a word of the sentence that refuses it
     "local-one-step": (study, GOES_ON),
     "local-split": (study, GOES_ON),
     "policy": (policies, GOES_ON),
-    "results": (results, GOES_ON),
+    "run": (results, GOES_ON),
     "shuffle": (study, GOES_ON),
     "store-postgres": (postgres_store, GOES_ON),
     "store-sqlite": (sqlite_store, GOES_ON),

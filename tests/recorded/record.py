@@ -163,9 +163,9 @@ def results(folder):
     (experiment := folder / "tiny.toml").write_text(EXPERIMENT)
     command("run", str(experiment), "--quick", "--output", str(folder / "tiny"))
     made = folder / "tiny"
-    keep("results", *(file for file in made.iterdir() if file.suffix in (".json", ".toml")))
-    keep("results", made / "results.parquet")
-    keep("results/parts", *(made / "parts").iterdir())
+    keep("run", *(file for file in made.iterdir() if file.suffix in (".json", ".toml")))
+    keep("run", made / "results.parquet")
+    keep("run/parts", *(made / "parts").iterdir())
     return {one.facts["trust"]: one.regret[:, -1].tolist() for one in discreet.load(made).series()}
 
 
@@ -175,7 +175,7 @@ def record():
         for name, arguments in STUDIES.items():
             (folder := Path(place) / name).mkdir()
             facts[name] = one_study(folder, name, arguments)
-        for name, job in (("ledger", logged), ("charter", services_of), ("results", results)):
+        for name, job in (("ledger", logged), ("charter", services_of), ("run", results)):
             (folder := Path(place) / name).mkdir()
             if told := job(folder):
                 facts[name] = told
