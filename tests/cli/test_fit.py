@@ -129,22 +129,21 @@ def test_secure_noise_is_the_default(logged, discreet):
     assert "Policy: policy.csv" in out
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_a_release_is_not_lost_with_the_file_of_its_policy(logged, discreet, monkeypatch, as_json):
-    """Who had to repeat it would have made two releases of the same people."""
-
+def test_a_release_is_not_lost_with_the_file_of_its_policy(logged, discreet, monkeypatch):
     def full(*_):
         raise library.errors.InvalidInputError("Cannot write 'p.csv': No space left on device.")
 
-    monkeypatch.setattr(library.offline.fit, "write_rows", full)
-    command = ["fit", "logged.csv", *OPTIONS, *TRUST, "--rehearse", "--seed", "3"]
-    code, out, err = discreet(*command, "--output", "p.csv", *["--json"] * as_json)
-    assert (code, err) == (2, "")
-    assert "No space left on device. The release was made" in out
-    assert "treat" in out
-    if as_json:
-        found = json.loads(out)
-        assert (found["output"], len(found["policy"])) == (None, 4)
+    command = ["fit", "logged.csv", *OPTIONS, *TRUST, "--output", "p.json", "--budget", "1"]
+    with monkeypatch.context() as broken:
+        broken.setattr(library.offline.fit, "write_rows", full)
+        code, out, err = discreet(*command)
+    assert (code, out) == (2, "")
+    assert "No space left on device. Nothing is lost: what was released is in the ledger" in err
+    code, out, err = discreet(*command, "--json")
+    assert (code, json.loads(out)["ledger"]["charged"]) == (0, False)
+    assert "epsilon 1, delta 0 spent before, nothing with this release, which was made" in err
+    with Path("p.json").open() as file:
+        assert json.load(file)["policy"] == json.loads(out)["policy"]
 
 
 def test_a_large_delta_is_remarked_on(logged, discreet):
@@ -164,10 +163,11 @@ def test_the_ledger_beside_the_table_is_named_and_speaks_before_the_release(
     logged, discreet, monkeypatch
 ):
     order = []
-    real = library.offline.fit.release
+    real = library.offline.release.release
     monkeypatch.setattr("discreet.cli.fit.warn", order.append)
     monkeypatch.setattr(
-        "discreet.offline.fit.release", lambda *a, **k: order.append("released") or real(*a, **k)
+        "discreet.offline.release.release",
+        lambda *a, **k: order.append("released") or real(*a, **k),
     )
     code, out, _ = discreet(*SECURE, "--budget", "3,1e-5")
     assert code == 0
@@ -203,14 +203,14 @@ def test_people_are_recognised_whatever_becomes_of_their_table(logged, discreet,
     text = Path("logged.csv").read_text()
     assert change is twice or change(text) != text
     Path(name).write_text(change(text))
-    again = ("fit", name, *OPTIONS, *TRUST, "--json")
-    code, out, _ = discreet(*again)
+    again = ("fit", name, *OPTIONS, *TRUST, "--json", "--delta")
+    code, out, _ = discreet(*again, "2e-6")
     assert (code, ledger_of(out)["spent"]["epsilon"], ledger_of(out)["left"]["epsilon"]) == (
         0,
         2,
         0,
     )
-    code, out, err = discreet(*again)
+    code, out, err = discreet(*again, "3e-6")
     assert (code, err) == (2, "")
     assert "The privacy budget does not cover this release; nothing was released" in out
     assert "people were in an earlier release of 'people.ledger'" in out
@@ -240,7 +240,9 @@ def test_other_people_are_not_charged_and_another_ledger_begins_anew(logged, dis
 
 
 def test_a_budget_is_refused_before_anything_is_drawn(logged, discreet, monkeypatch):
-    monkeypatch.setattr("discreet.offline.fit.release", lambda *_, **__: pytest.fail("released"))
+    monkeypatch.setattr(
+        "discreet.offline.release.release", lambda *_, **__: pytest.fail("released")
+    )
     code, _, err = discreet(*SECURE, "--budget", "0.5")
     assert code == 2
     assert "Requested: epsilon 1, delta 0. Remaining: epsilon 0.5, delta 0." in err
@@ -275,9 +277,9 @@ def test_exact_sums_are_covered_by_no_budget(logged, discreet):
 
 KILLED = """
 import os, sys
-import discreet.offline.fit as fitting
+import discreet.offline.release as releasing
 from discreet.cli import app
-fitting.release = lambda *_, **__: os._exit(9)
+releasing.release = lambda *_, **__: os._exit(9)
 sys.argv = ["discreet", *sys.argv[1:]]
 app.main()
 """
@@ -289,14 +291,22 @@ def test_a_kill_between_charge_and_release_leaves_a_charge(logged, discreet):
     code, _, err = discreet(*SECURE)
     assert code == 2
     assert "Remaining: epsilon 0, delta 0." in err
+    assert "this same release was charged once before and ended before it was kept" in err
 
 
-def test_two_processes_at_once_do_not_share_what_is_left(logged):
-    command = [sys.executable, "-m", "discreet", *SECURE, "--budget", "1"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
-    for process in both:
-        process.communicate()
-    assert sorted(process.returncode for process in both) == [0, 2]
+@pytest.mark.parametrize(("deltas", "codes"), [((1, 2), [0, 2]), ((1, 1), [0, 0])])
+def test_two_processes_at_once_do_not_share_what_is_left(logged, deltas, codes):
+    """What both ask for alike is made once, and both get it."""
+    command = [sys.executable, "-m", "discreet", *SECURE, "--budget", "1", "--json", "--delta"]
+    both = [
+        subprocess.Popen([*command, f"{delta}e-6"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for delta in deltas
+    ]
+    said = [json.loads(process.communicate()[0]) for process in both]
+    assert sorted(process.returncode for process in both) == codes
+    if codes == [0, 0]:
+        assert sorted(one.pop("ledger")["charged"] for one in said) == [False, True]
+        assert said[0] == said[1]
 
 
 def test_an_epsilon_above_ten_is_said_in_odds(logged, discreet):

@@ -50,7 +50,7 @@ def step(study):
 def killed_while_telling(path, seconds, one=step):
     """Tell in a process of its own, kill it after so long; how many batches it said it counted."""
     reading, writing = os.pipe()
-    child = _fork()
+    child = fork()
     if not child:
         _tell_for_ever(path, writing, one)
     os.close(writing)
@@ -62,7 +62,7 @@ def killed_while_telling(path, seconds, one=step):
         return len(rest.read())
 
 
-def _fork():
+def fork():
     """Newer Pythons warn of threads; the child uses none and ends without cleaning up."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -161,7 +161,7 @@ def killed_at(path, statement, act):
     Returns whether it was killed (else it had fewer), and the statement that was about to run.
     """
     reading, writing = os.pipe()
-    child = _fork()
+    child = fork()
     if not child:
         _act_until(path, statement, act, writing)
     os.close(writing)
@@ -309,7 +309,7 @@ def race(path, kind, seconds, processes=2):
     pipes = []
     for number in range(processes):
         reading, writing = os.pipe()
-        if not _fork():
+        if not fork():
             _run(path, number, seconds, writing)
         os.close(writing)
         pipes.append(reading)

@@ -8,7 +8,7 @@ import pytest
 from discreet import Central, Local, NoPrivacy, make
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import evaluate, plan, sample_counts, sample_trajectories, uniform_policy
-from discreet.offline import dp_apvi as module
+from discreet.offline import release as releasing
 from discreet.offline.dp_apvi import PRACTICAL, dp_apvi, pessimistic_policy
 from discreet.offline.release import Randomness
 from discreet.privacy.guarantee import NO_GUARANTEE
@@ -63,13 +63,13 @@ def test_its_pessimism_is_the_printed_one():
 
 
 def test_one_release_is_all_it_sees_and_is_charged(tmp_path, monkeypatch):
-    kept, usual = [], module.release
+    kept, usual = [], releasing.release
 
     def once(*arguments, **options):
         kept.append(usual(*arguments, **options))
         return kept[0]
 
-    monkeypatch.setattr(module, "release", once)
+    monkeypatch.setattr(releasing, "release", once)
     rng, drawn = np.random.default_rng, Randomness.of
     fixed = Randomness(drawn("secure", None).sampler, rng(0))
     monkeypatch.setattr(Randomness, "of", lambda *_: fixed._replace(rounding=rng(0)))  # ties

@@ -18,6 +18,7 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
+from discreet.offline import release as releasing
 from discreet.offline.evaluate import Flow
 from discreet.offline.fit import DEFER, DeferringPolicy
 from discreet.offline.release import People, Randomness, Slots, release
@@ -181,13 +182,13 @@ def test_known_rewards_narrow_the_interval():
 
 def test_the_release_is_all_that_an_evaluation_sees(monkeypatch):
     """Other people with the same release get the same evaluation, to the last bit."""
-    kept, usual = [], module.release
+    kept, usual = [], releasing.release
 
     def once(*arguments, **options):
         kept.append(usual(*arguments, **options))
         return kept[0]
 
-    monkeypatch.setattr(module, "release", once)
+    monkeypatch.setattr(releasing, "release", once)
     one, two = evaluated(people(30_000, 1)), evaluated(people(30_000, 2), seed=9)
     assert len(kept) == 2
     assert one.to_dict() == two.to_dict()
@@ -203,7 +204,7 @@ def test_an_evaluation_is_charged_before_anything_is_drawn(tmp_path, monkeypatch
         raise MemoryError
 
     with monkeypatch.context() as broken:
-        broken.setattr(module, "release", crash)
+        broken.setattr(releasing, "release", crash)
         with pytest.raises(MemoryError):
             evaluate_policy(episodes, FIRST, TRUST, **options)
     found = evaluate_policy(episodes, FIRST, TRUST, **options)

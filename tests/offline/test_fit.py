@@ -1,7 +1,5 @@
 """`discreet.fit` as a whole: safety, deferring, bad input, privacy of what it returns."""
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -20,6 +18,7 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
+from discreet.offline import release as releasing
 from discreet.offline.fit import DEFER
 from discreet.privacy import Budget, Ledger
 from discreet.privacy.ledger import Cost
@@ -271,16 +270,14 @@ def test_what_comes_out_is_secure_by_default():
 
 def test_the_release_is_all_that_is_seen(monkeypatch):
     """Other people with the same release get the same fit, to the last bit."""
-    from discreet.offline import fit as module
-
     kept = []
 
     def once(*arguments, **options):
-        kept.append(module_release(*arguments, **options))
+        kept.append(usual(*arguments, **options))
         return kept[0]
 
-    module_release = module.release
-    monkeypatch.setattr(module, "release", once)
+    usual = releasing.release
+    monkeypatch.setattr(releasing, "release", once)
     one = rehearsed(counted(30_000, seed=1))
     two = rehearsed(counted(30_000, seed=2), seed=9)
     assert len(kept) == 2
@@ -426,7 +423,7 @@ class TestLedger:
             assert path.exists()
             raise MemoryError
 
-        monkeypatch.setattr(importlib.import_module("discreet.offline.fit"), "release", crash)
+        monkeypatch.setattr(releasing, "release", crash)
         with pytest.raises(MemoryError):
             self.fit(path)
         monkeypatch.undo()

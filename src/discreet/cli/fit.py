@@ -71,23 +71,22 @@ def logged(
         progress(str(table))
         options = {**rehearsal.arguments(), "ledger": charges}
         found = _released(written, table, options, width, given, progress)
-    problem = _written(found, output)
+    if isinstance(found, Fit) and output is not None:
+        _save(found, output)
     if json:
         plain = found.to_dict()
         if isinstance(found, Fit):
             plain = {**plain, "policy": found.rows(), "output": str(output) if output else None}
         if rehearsal.rehearse:
             plain["ledger"] = {"path": str(charges.path), "charged": False}
-        echo_json({**plain, "output": None, "error": problem} if problem else plain)
+        echo_json(plain)
     else:
         for line in str(found).splitlines():
             say(line)
         if rehearsal.rehearse:
             say(f"Ledger: {charges.path} is not charged, this is a rehearsal.")
         if output is not None:
-            say(f"Error: {problem}" if problem else f"Policy: {output}")
-    if problem:
-        raise typer.Exit(2)
+            say(f"Policy: {output}")
 
 
 command = grouped(logged)
@@ -147,19 +146,16 @@ def _read_policy(path: Path, output: Path | None, names: "Vocabulary") -> "Defer
     return DeferringPolicy(np.array(rows))
 
 
-def _written(found: "Fit | Evaluation", output: Path | None) -> str:
-    """Write the policy; why it could not be, if so: the release is made, and must not be lost.
-
-    Who had to make it again would have made two releases of the same people.
-    """
-    from discreet.offline.evaluate import Evaluation
-
+def _save(found: "Fit", output: Path) -> None:
     try:
-        if output is not None and not isinstance(found, Evaluation):
-            found.save_policy(output)
+        found.save_policy(output)
     except DiscreetError as error:
-        return f"{error} The release was made and is printed here: keep it, and do not repeat it."
-    return ""
+        if found.account is None:  # of a rehearsal
+            raise
+        raise InvalidInputError(
+            f"{error} Nothing is lost: what was released is in the ledger, and the same command "
+            f"gives it again at no cost."
+        ) from None
 
 
 def _start(design: "Design", names: "Vocabulary") -> "BoolArray":

@@ -40,11 +40,9 @@ from discreet.offline.release import (
     People,
     Randomness,
     Slots,
-    charged,
     check_trust,
-    guarantee_of,
     known_rewards,
-    release,
+    released,
     size_of,
     start_of,
 )
@@ -101,8 +99,7 @@ def dp_apvi(
     slots = Slots.of(np.ones(size.visits, np.bool_), start_of(start, size))
     known = np.where(size.mask, known_rewards(rewards, slots, size), np.nan)
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
-    charged(ledger, people, sampler, guarantee_of(trust, slots, COUNTED))
-    counts = release(
+    counts, _ = released(
         data,
         slots,
         trust,
@@ -110,6 +107,7 @@ def dp_apvi(
         keep_last=False,
         randomness=randomness,
         people=people,
+        ledger=ledger,
     )
     return pessimistic_policy(counts, known, failure, scale, randomness.rounding)
 

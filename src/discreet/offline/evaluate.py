@@ -65,12 +65,10 @@ from discreet.offline.release import (
     People,
     Randomness,
     Slots,
-    charged,
     check_trust,
-    guarantee_of,
     known_rewards,
     logged,
-    release,
+    released,
     size_of,
     start_of,
 )
@@ -199,8 +197,7 @@ def evaluate_policy(
     known = known_rewards(rewards, slots, size)
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
-    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))
-    counts = release(
+    counts, account = released(
         data,
         slots,
         trust,
@@ -208,6 +205,7 @@ def evaluate_policy(
         keep_last=False,
         randomness=randomness,
         people=people,
+        ledger=ledger,
     )
     chosen = np.take_along_axis(chances, np.maximum(slots.action_of, 0), axis=2) * slots.named
     found = evaluated(counts, chosen, defers, known)

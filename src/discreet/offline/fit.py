@@ -46,14 +46,12 @@ from discreet.offline.release import (
     People,
     Randomness,
     Slots,
-    charged,
     check_trust,
-    guarantee_of,
     known_rewards,
     logged,
     mask_of,
     of_actions,
-    release,
+    released,
     size_of,
     start_of,
 )
@@ -473,8 +471,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
-    account = charged(ledger, people, sampler, guarantee_of(trust, slots, statistics))
-    counts = release(
+    counts, account = released(
         data,
         slots,
         trust,
@@ -482,6 +479,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         keep_last=stationary,
         randomness=randomness,
         people=people,
+        ledger=ledger,
     )
     found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
     return replace(found, account=account, users=people.number)

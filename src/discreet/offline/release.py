@@ -33,26 +33,30 @@ of all, is not.
    person fills m places of every group; a place without an episode is in ``dropped_out``. With
    m = 1 everybody fills the one she has.
 4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
-   are functions of the release and of public choices. They cost nothing (and so does looking at
-   them again with another width; a second call of `fit` on the same people is a second release:
-   `discreet.privacy.ledger` charges both). With m > 1, or declared starts, so is the number of
+   are functions of the release and of public choices. They cost nothing, and so does looking at
+   the release again, with another width or not. With m > 1, or declared starts, so is the number of
    episodes that count, which means are divided by: all places less the noisy ``dropped_out``, which
    is the same number at every step and so averaged over them, or the mean over steps of the noisy
    transitions.
+5. *Again.* Another call of `fit` on the same people is another release, and a ledger charges both.
+   The same one again (data, names, and all that step 1 says of the release) is answered with what
+   the ledger kept, which is step 4. Whether a table has changed between two calls is thereby said,
+   and must be public.
 
 The release keeps the transitions of the last step: behaviour may take several actions in a state,
 and inflow says how many people were in the state but not who took which. Mapping the last next
 state to state 0 makes them a count of visits with the noise of a single counter.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from discreet import _validate
 from discreet._spelling import person, warn_of_lookalikes
@@ -285,11 +289,6 @@ def drawn(of: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     return np.sort(order[np.arange(len(of)) - first < most])
 
 
-def guarantee_of(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
-    """That of a `release`, before anything is drawn."""
-    return _calibrated(trust, slots.shape, statistics).guarantee
-
-
 def release(
     data: Episodes,
     slots: Slots,
@@ -364,24 +363,99 @@ def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) ->
     return trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)
 
 
-def charged(
-    ledger: str | Path | Ledger | None, people: People, sampler: str, guarantee: Guarantee
-) -> Account | None:
-    """Charge a release, before anything is drawn; None without a ledger, and in rehearsals."""
+def released(
+    data: Episodes,
+    slots: Slots,
+    trust: TrustModel,
+    *,
+    statistics: tuple[str, ...],
+    keep_last: bool,
+    randomness: Randomness,
+    people: People,
+    ledger: str | Path | Ledger | None,
+) -> tuple[PrivateCounts, Account | None]:
+    """A `release` that a ledger charges first and keeps; without one, and in rehearsals, neither.
+
+    The same data, names and public choices are the same release, and looking at it again is free.
+    """
     if ledger is not None and not people.names:
         raise InvalidInputError(
             "Expected users with a ledger, got ledger alone; give users, too: a ledger adds up by "
             "the names that the readers of tables return."
         )
-    if ledger is None or sampler != "secure":
-        return None
+
+    def make() -> PrivateCounts:
+        return release(
+            data,
+            slots,
+            trust,
+            statistics=statistics,
+            keep_last=keep_last,
+            randomness=randomness,
+            people=people,
+        )
+
+    if ledger is None or not randomness.sampler.secure:
+        return make(), None
+    guarantee = _calibrated(trust, slots.shape, statistics).guarantee
     if guarantee.notion == "none":
         raise UnsupportedError(
             "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "
             "rehearse it (sampler='simulation', --rehearse)."
         )
-    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return opened.record(guarantee.epsilon, guarantee.delta, users=people.names)
+    account, kept = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).once(
+        guarantee.epsilon,
+        guarantee.delta,
+        users=people.names,
+        asked=_asked(data, people, slots, trust, statistics, keep_last),
+        make=lambda: _packed(make()),
+    )
+    return _unpacked(kept, slots.support), account
+
+
+def _asked(data: Episodes, people: People, slots: Slots, *public: object) -> list[bytes]:
+    """All that a `release` is a function of, but for the noise."""
+    whose = np.arange(people.number) if people.of is None else people.of
+    arrays: list[NDArray[np.generic]] = [whose, slots.declared, slots.support]
+    if isinstance(data, Trajectories):
+        arrays += [data.states, data.actions, data.rewards]
+    else:
+        arrays += [data.row_transitions, data.row_rewards, data.support]
+    said = repr((public, [(array.dtype.str, array.shape) for array in arrays]))
+    return [said.encode(), *map(np.ndarray.tobytes, arrays), *map(str.encode, people.names)]
+
+
+def _packed(counts: PrivateCounts) -> str:
+    """A release as a ledger keeps it; `_unpacked` has every number of it again."""
+    kept = {part.name: getattr(counts, part.name) for part in fields(counts)}
+    kept |= {"support": None, "guarantee": asdict(counts.guarantee)}
+    return json.dumps(kept, default=np.ndarray.tolist)
+
+
+def _unpacked(kept: str, support: BoolArray) -> PrivateCounts:
+    try:
+        plain = json.loads(kept)
+        said, gone = plain["guarantee"], plain["dropped_out"]
+        return PrivateCounts(
+            plain["users"],
+            _array(plain["row_transitions"]),
+            _array(plain["row_visits"]),
+            _array(plain["row_rewards"]),
+            plain["noise_variance"],
+            support,
+            Guarantee(**{**said, "assumptions": tuple(said["assumptions"])}),
+            centred=plain["centred"],
+            last_transitions=plain["last_transitions"],
+            dropped_out=gone and {name: np.array(part) for name, part in gone.items()},
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidInputError(
+            "Cannot read the release that the ledger kept: it was damaged. Restore the ledger."
+        ) from None
+
+
+def _array(part: list[float] | None) -> FloatArray | None:
+    return None if part is None else np.array(part)
 
 
 def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:

@@ -1,7 +1,11 @@
 """What was released about which people, added up person by person, and what they may still pay.
 
-A release is charged *before* it is made: a process killed between the two leaves a charge without a
-release, never the other way round. Releases about one person add up, releases about others do not
+A release is charged *before* it is made, and kept before anybody sees it (`Ledger.once`): charge on
+the disk, draw, result on the disk, answer, all under one lock. What is asked for again is answered
+with what was kept, and costs nothing. A process killed before its charge has released nothing; one
+killed between charge and result may have drawn, so nobody draws for that charge again: whoever asks
+again is charged anew, and told so. Later the result is kept. So there is never an answer without a
+charge, nor a second draw for one. Releases about one person add up, releases about others do not
 (basic composition); what counts is the person about whom most was released. Sums are exact rational
 numbers: 0.1 + 0.9 of 1 is not an overspend. What the budget does not cover is refused, and then
 nothing has changed.
@@ -9,9 +13,10 @@ nothing has changed.
 `Budget` is for one group of users, in memory. `Ledger` knows people, in a file beside the data:
 they are recognised by keyed digests of their names (`discreet._spelling.person`), and all people of
 a table by the digest of its file, should its names be read from another column. So a copy, a table
-with one row changed and half of a table are charged to the people in them. The file is written
-whole or not at all, under a lock, readable by its owner only. Its key is in it: keep it as you keep
-the list of people. Who loses the ledger loses the count.
+with one row changed and half of a table are charged to the people in them. What was asked for is
+recognised by such a digest, too. The file is written whole or not at all, under a lock, readable by
+its owner only. Its key is in it, and whoever has it can test a guess of a name or of a whole table:
+keep it as you keep the table. Who loses the ledger loses the count.
 """
 
 import base64
@@ -24,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +146,8 @@ class Account:
         people: of the release.
         known: of them in an earlier one.
         path: of the ledger; None if it is in memory only.
+        again: whether it was made before and is given again, at no cost.
+        lost: how often it was charged before and not kept.
     """
 
     before: Cost
@@ -148,6 +156,8 @@ class Account:
     people: int
     known: int
     path: Path | None
+    again: bool = False
+    lost: int = 0
 
     @property
     def left(self) -> Cost | None:
@@ -156,7 +166,7 @@ class Account:
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
-        plain: dict[str, Plain] = {"charged": True, "people_known": self.known}
+        plain: dict[str, Plain] = {"charged": not self.again, "people_known": self.known}
         plain["path"] = None if self.path is None else str(self.path)
         for name in ("spent", "left", "budget"):
             cost = getattr(self, name)
@@ -165,19 +175,36 @@ class Account:
 
     @property
     def whom(self) -> str:
-        """How many were recognised, and where."""
+        """How many were recognised, and where; and what became of the same release before."""
         where = "" if self.path is None else f" of {str(self.path)!r}"
-        return f"{self.known:,} of {self.people:,} people were in an earlier release{where}"
+        known = f"{self.known:,} of {self.people:,} people were in an earlier release{where}"
+        if not self.lost:
+            return known
+        times = "once" if self.lost == 1 else f"{self.lost:,} times"
+        return (
+            f"{known}; this same release was charged {times} before and ended before it was kept: "
+            f"nobody saw it, and nobody may draw again for that charge"
+        )
 
     def __str__(self) -> str:
         """One sentence: what is spent rounded up, what is left rounded down."""
         left = "no budget was declared"
         if self.left is not None and self.budget is not None:
             left = f"{_said(self.left, rounded_down)} left of {_said(self.budget, rounded_down)}"
-        return (
-            f"{_said(self.before, rounded_up)} spent before, {_said(self.spent, rounded_up)} with "
-            f"this release (on the person with most), {left}; {self.whom}"
-        )
+        with_this = f"{_said(self.spent, rounded_up)} with this release"
+        if self.again:
+            with_this = "nothing with this release, which was made before and kept"
+        before = _said(self.before, rounded_up)
+        return f"{before} spent before, {with_this} (on the person with most), {left}; {self.whom}"
+
+
+class _Release(NamedTuple):
+    """What was charged: ``table`` and ``asked`` are digests, ``made`` is what was kept."""
+
+    cost: Cost
+    table: str = ""
+    asked: str = ""
+    made: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,14 +213,14 @@ class _Content:
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     budget: Cost | None = None
-    releases: tuple[tuple[Cost, str], ...] = ()  # with the digest of the table
+    releases: tuple[_Release, ...] = ()
     people: _People = field(default_factory=dict)
 
     def concerned(self, names: Sequence[str], table: str) -> _People:
         """The people of a release; who was in one of the same file is, under whatever name."""
         digests = b"".join(digest_of(name, self.key)[:_WORD] for name in names)
         given = new = np.unique(_unpacked(digests))
-        same = {i for i, (_, other) in enumerate(self.releases) if table and other == table}
+        same = {i for i, one in enumerate(self.releases) if table and one.table == table}
         found: _People = {}
         for history, members in self.people.items():
             met = members if same & set(history) else np.intersect1d(members, given)
@@ -204,10 +231,10 @@ class _Content:
 
     def spent(self, people: _People) -> Cost:
         """On the one of them with most, of epsilon and of delta."""
-        sums = [sum((self.releases[i][0] for i in history), Cost.of(0)) for history in people]
+        sums = [sum((self.releases[i].cost for i in history), Cost.of(0)) for history in people]
         return Cost(max(one.epsilon for one in sums), max(one.delta for one in sums))
 
-    def charged(self, cost: Cost, table: str, people: _People) -> "_Content":
+    def charged(self, release: _Release, people: _People) -> "_Content":
         """With one release more."""
         now: _People = {}
         concerned = np.concatenate(list(people.values()))
@@ -215,7 +242,12 @@ class _Content:
             _join(now, set(history), np.setdiff1d(members, concerned))
         for history, members in people.items():
             _join(now, {*history, len(self.releases)}, members)
-        return replace(self, releases=(*self.releases, (cost, table)), people=now)
+        return replace(self, releases=(*self.releases, release), people=now)
+
+    def kept(self, made: str) -> "_Content":
+        """With what came out of the last release."""
+        *others, last = self.releases
+        return replace(self, releases=(*others, last._replace(made=made)))
 
 
 class Ledger:
@@ -256,25 +288,60 @@ class Ledger:
             BudgetError: the budget does not cover it; nothing is charged.
             InvalidInputError: a name is none or comes twice, or the ledger cannot be used.
         """
+        return self.once(epsilon, delta, users=users, asked=(), make=str)[0]
+
+    def once(
+        self,
+        epsilon: Number,
+        delta: Number = 0,
+        *,
+        users: Sequence[object],
+        asked: Sequence[bytes],
+        make: Callable[[], str],
+    ) -> tuple[Account, str]:
+        """Charge one release as `record` does, make it and keep it; or give what was kept of it.
+
+        Args:
+            epsilon: as in `record`.
+            delta: as in `record`.
+            users: as in `record`.
+            asked: what the release is made from, data and names included: the same bytes are the
+                same release. If there are none, nothing is kept.
+            make: draws once, and returns what anybody may see.
+        """
         cost, names = Cost.of(epsilon, delta), distinct(users)
         with self._held():
             content = self._read()
-            table = "" if self._table is None else _digest(Path(self._table), content.key)
+            table = "" if self._table is None else _digest_of_file(Path(self._table), content.key)
+            wanted = _Release(cost, table, _digest(asked, content.key) if asked else "")
             people = content.concerned(names, table)
-            before = content.spent(people)
-            known = sum(len(members) for history, members in people.items() if history)
-            budget, total = content.budget, before + cost
-            account = Account(before, total, budget, len(names), known, self.path)
-            if budget is not None and not budget.covers(total):
-                if self._budget is not None:  # declared now: kept, although it refuses
-                    self._write(content)
-                raise BudgetError(
-                    f"{overspent(cost, budget - before)} {account.whom}; ask for less, or leave "
-                    f"these people out."
-                )
+            account, made = self._account(content, wanted, people, len(names))
             self._told(account)
-            self._write(content.charged(cost, table, people))
-        return account
+            if made is None:
+                content = content.charged(wanted, people)
+                self._write(content)
+                made = make()
+                if asked:
+                    self._write(content.kept(made))
+        return account, made
+
+    def _account(
+        self, content: _Content, wanted: _Release, people: _People, number: int
+    ) -> tuple[Account, str | None]:
+        """What is spent on them, and what was kept of the release; a refusal if neither will do."""
+        same = [one.made for one in content.releases if wanted.asked and one.asked == wanted.asked]
+        made = next((text for text in same if text is not None), None)
+        before = content.spent(people)
+        known = sum(len(members) for history, members in people.items() if history)
+        budget, total = content.budget, before + wanted.cost if made is None else before
+        again, lost = made is not None, len(same) if made is None else 0
+        account = Account(before, total, budget, number, known, self.path, again, lost)
+        if made is None and budget is not None and not budget.covers(total):
+            raise BudgetError(
+                f"{overspent(wanted.cost, budget - before)} {account.whom}; ask for less, or leave "
+                f"these people out."
+            )
+        return account, made
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -300,13 +367,17 @@ class Ledger:
         if self._budget is None:
             return content
         declared, wanted = content.budget, self._budget.total
+        if declared == wanted:
+            return content
         if declared is not None and not declared.covers(wanted):
             raise InvalidInputError(
                 f"Expected a budget of at most {declared}, which was declared for these people, "
                 f"got {wanted}; nothing was released. Whoever answers for raising it writes the "
                 f"new one into {str(self.path)!r} by hand."
             )
-        return replace(content, budget=wanted)
+        content = replace(content, budget=wanted)
+        self._write(content)  # declared now: kept, whatever becomes of the release
+        return content
 
     def _write(self, content: _Content) -> None:
         if self.path is None:
@@ -355,7 +426,15 @@ def _join(people: _People, releases: set[int], more: NDArray[np.uint64]) -> None
         people[history] = np.union1d(people[history], more) if history in people else more
 
 
-def _digest(table: Path, key: bytes) -> str:
+def _digest(parts: Sequence[bytes], key: bytes) -> str:
+    made = hashlib.blake2b(key=key, digest_size=16)
+    for part in parts:
+        made.update(len(part).to_bytes(8))
+        made.update(part)
+    return made.hexdigest()
+
+
+def _digest_of_file(table: Path, key: bytes) -> str:
     try:
         with table.open("rb") as file:
             made = hashlib.file_digest(file, lambda: hashlib.blake2b(key=key, digest_size=16))
@@ -374,7 +453,10 @@ def _packed(content: _Content) -> bytes:
         "format": FORMAT,
         "key": content.key.hex(),
         "budget": budget and [str(budget.epsilon), str(budget.delta)],
-        "releases": [[str(c.epsilon), str(c.delta), table] for c, table in content.releases],
+        "releases": [
+            [str(one.cost.epsilon), str(one.cost.delta), one.table, one.asked, one.made]
+            for one in content.releases
+        ],
         "people": [
             [history, base64.b64encode(members.astype(">u8").tobytes()).decode()]
             for history, members in content.people.items()
@@ -390,7 +472,7 @@ def _parsed(data: bytes) -> _Content:
         key = bytes.fromhex(plain["key"])
         if plain["format"] != FORMAT or len(key) != 32:
             raise ValueError(FORMAT)
-        releases = tuple((_cost(e, d), str(table)) for e, d, table in plain["releases"])
+        releases = tuple(_Release(_cost(e, d), *kept) for e, d, *kept in plain["releases"])
         people: _People = {}
         for history, digests in plain["people"]:
             numbers = {range(len(releases)).index(i) for i in history}
