@@ -1,4 +1,5 @@
-# The two commands: `make run` and `make test`. Both set up everything they need in ./.venv*.
+# `make run` for users, `make quick` while one works, `make test` before it goes out. Each sets up
+# what it needs in ./.venv*.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 CORE_VENV := .venv-core
@@ -6,7 +7,7 @@ PEERS_VENV := .venv-peers
 PEERS := quantecon rlberry-scool autodp clarabel
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
-JOBS ?= 2
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Processes are the parallelism: threads of a matrix library would only wait for each other.
 export OPENBLAS_NUM_THREADS ?= 1
 # Tests start hundreds of programs and read tens of thousands of lines: byte code is kept.
@@ -17,7 +18,17 @@ EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/experiments/*.tom
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel release docs bench bench-peers soak experiments clean help
+# What was changed since the main branch, and its tests: src/discreet/a/_b.py has tests/a/test_b.py.
+SINCE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
+changed = $(shell git diff --name-only --diff-filter=d $(SINCE); git ls-files --others --exclude-standard)
+sources = $(filter src/discreet/%.py,$(changed))
+mirror = $(subst /test__,/test_,$(patsubst src/discreet/%,tests/%,$(dir $(1)))test_$(notdir $(1)))
+tested = $(foreach file,$(changed),$(if $(findstring /test_,$(file)),$(file)))
+tested += $(wildcard $(foreach file,$(sources),$(call mirror,$(file))))
+
+PYTEST = $(BIN)/pytest -q -n $(JOBS) --dist worksteal --durations=10
+
+.PHONY: run demo quick room fix test parts lint types imports tests mutants-sample mutants core-tests wheel release docs bench bench-peers soak experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -55,6 +66,16 @@ run: $(VENV)/.run    ## a quick private-learning comparison: table and report pa
 demo: $(VENV)/.dev   ## the service on this machine: all roles, a simulated crowd, some kills
 	@$(BIN)/discreet service demo --kills 4
 
+quick: lint types    ## seconds: lint, types, and tests and doctests of what you changed since main
+	@test -z "$(strip $(sources) $(tested))" || $(PYTEST) $(sort $(sources) $(tested))
+
+room: $(VENV)/.dev   ## tests and doctests of one folder: make room ROOM=privacy
+	@test -n "$(ROOM)" || { echo "Say which: make room ROOM=privacy"; exit 1; }
+	@$(PYTEST) $(wildcard tests/$(ROOM) src/discreet/$(ROOM))
+
+fix: $(VENV)/.dev    ## format, and mend what ruff can
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
 test: $(VENV)/.dev $(CORE_VENV)/.core  ## every check, with the minutes of each part
 	@rm -f $(TIMES)
 	@$(call part,all,$(MAKE) --no-print-directory parts)
@@ -76,7 +97,7 @@ imports: $(VENV)/.dev  ## which layer may import which
 	@$(call part,imports,$(BIN)/lint-imports)
 
 tests: $(VENV)/.dev  ## tests and doctests, warnings are errors
-	@$(call part,tests,$(BIN)/pytest -q -n $(JOBS) --dist worksteal --minimum-tests=7000)
+	@$(call part,tests,$(PYTEST) --minimum-tests=7000)
 
 mutants-sample: $(VENV)/.dev  ## some of the planted privacy bugs, others with every commit
 	@$(call part,mutants,$(BIN)/python tests/mutants/run.py --sample 6 --jobs $(JOBS))

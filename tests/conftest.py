@@ -56,6 +56,15 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at markers
+def pytest_collection_modifyitems(items):
+    from helpers.needs import mark
+
+    for item in items:
+        if isinstance(item, pytest.Function):
+            mark(item)
+
+
 def pytest_sessionfinish(session):
     minimum = session.config.getoption("--minimum-tests")
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
