@@ -91,7 +91,7 @@ def main() -> int:
 
 def one_pass() -> dict[str, Outline]:
     """The outline of every command's answer."""
-    os.environ |= {"DISCREET_CACHE": "off", "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
+    os.environ |= {"COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         book = Book(Path(folder))

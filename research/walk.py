@@ -227,7 +227,6 @@ def walked(name: str, source: Path) -> list[str]:
         path = os.pathsep.join([str(source), str(CLONE)])
         environment = os.environ | {
             "PYTHONPATH": path,
-            "DISCREET_CACHE": "off",
             "OPENBLAS_NUM_THREADS": "1",
             "WALK_FOLDER": folder,
         }

@@ -9,11 +9,6 @@ from discreet.lab.runner import run_experiment
 from helpers.experiments import experiment
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered(monkeypatch):
-    monkeypatch.setenv("DISCREET_CACHE", "off")
-
-
 @pytest.fixture
 def discreet(monkeypatch, capsys):
     """Run the command line in this process; returns (exit code, output, errors)."""

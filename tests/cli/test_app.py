@@ -11,7 +11,6 @@ import typer
 from discreet.cli import app as cli
 from discreet.cli import run
 from discreet.errors import InvalidInputError
-from discreet.privacy import costs
 
 
 def test_no_arguments_show_the_help(discreet):
@@ -104,41 +103,33 @@ def test_words_that_no_command_understands_are_one_sentence(discreet, words):
 HEAVY = ("numpy", "scipy", "numba", "gymnasium", "matplotlib", "discreet.cli.run")
 
 
-def loaded(words, folder, modules=HEAVY):
-    """Those of ``modules`` that a process has loaded when it has answered; and its answer."""
+def loaded(words):
+    """Those of `HEAVY` that a process has loaded when it has answered; and its answer."""
     code = (
         f"import sys; sys.argv = ['discreet', *{words!r}]\n"
         "from discreet.cli.app import main\n"
         "try: main()\n"
         "except SystemExit as exit: assert exit.code == 0\n"
-        f"print([m for m in {modules!r} if m in sys.modules])"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    environment = {**os.environ, "DISCREET_CACHE": str(folder)}
     command = [sys.executable, "-c", code]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
     *answer, modules = out.stdout.splitlines()
     return modules, answer
 
 
 @pytest.mark.core
-def test_help_loads_no_command_and_nothing_heavy(tmp_path):
-    modules, answer = loaded(["--help"], tmp_path)
+def test_help_loads_no_command_and_nothing_heavy():
+    modules, answer = loaded(["--help"])
     assert "calibrate" in " ".join(answer)
     assert modules == "[]"
 
 
 @pytest.mark.core
-def test_the_list_loads_nothing_heavy(tmp_path):
-    modules, answer = loaded(["list"], tmp_path)
+def test_the_list_loads_nothing_heavy():
+    modules, answer = loaded(["list"])
     assert "RiverSwim" in " ".join(answer)
     assert modules == "[]"
-
-
-def test_a_known_answer_loads_no_parser_and_nothing_heavy(tmp_path):
-    words = ["calibrate", "--trust", "central", "--states", "2", "--json"]
-    first = loaded(words, tmp_path, ("typer", "numpy"))
-    assert first[0] == "['typer', 'numpy']"
-    assert loaded(words, tmp_path, (*HEAVY, "typer")) == ("[]", first[1])
 
 
 def test_who_has_read_enough_gets_no_traceback():
@@ -184,62 +175,3 @@ def test_shells_complete_commands_and_options(shell):
     assert "price-of-trust" in completed("discreet run price-of-t")
     assert "flow-ucb" in completed("discreet run --learner flow")
     assert "RiverSwim" in completed("discreet check mdp Riv")
-
-
-WORDS = ["calibrate", "--trust", "central", "--states", "3", "--users", "100", "--json"]
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.setenv("DISCREET_CACHE", str(tmp_path / "answers"))
-    return tmp_path / "answers"
-
-
-def test_the_second_time_nothing_is_computed(discreet, place, monkeypatch):
-    first = discreet(*WORDS)
-    assert first[0] == 0
-    monkeypatch.setattr(costs, "calibrate", lambda *a, **k: pytest.fail("computed again"))
-    assert discreet(*WORDS) == first
-    assert len(list(place.iterdir())) == 1
-
-
-def test_an_edited_file_other_words_or_another_version_ask_again(
-    discreet, place, monkeypatch, tmp_path
-):
-    import discreet as library
-
-    monkeypatch.setattr(cli, "_PACKAGE", tmp_path / "package")
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "a.py").write_text("1")
-    discreet(*WORDS)
-    discreet(*WORDS)
-    assert len(list(place.iterdir())) == 1
-    discreet(*WORDS, "--verify")
-    (tmp_path / "package" / "a.py").write_text("12")
-    discreet(*WORDS)
-    monkeypatch.setattr(library, "__version__", "99")
-    discreet(*WORDS)
-    assert len(list(place.iterdir())) == 4
-
-
-def test_failures_notes_and_other_peoples_modules_are_not_kept(discreet, place):
-    assert discreet("calibrate", "--trust", "nobody")[0] == 2
-    assert "Note" in discreet(*WORDS, "--epsilon", "20")[2]
-    assert discreet(*WORDS, "--import", "json")[0] == 0
-    assert not place.exists()
-
-
-def test_a_cache_never_stands_in_the_way(discreet, place, monkeypatch, tmp_path):
-    place.write_text("a file where the folder should be")
-    assert discreet(*WORDS)[0] == 0
-    monkeypatch.setenv("DISCREET_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert discreet(*WORDS)[0] == 0
-    assert len(list((tmp_path / "discreet").iterdir())) == 1
-
-
-def test_the_oldest_make_room(discreet, place, monkeypatch):
-    monkeypatch.setattr(cli, "_MOST", 2)
-    for states in ("2", "3", "4"):
-        discreet("calibrate", "--trust", "local", "--states", states)
-    assert len(list(place.iterdir())) == 2

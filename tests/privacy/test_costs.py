@@ -226,7 +226,7 @@ GOLDEN = [  # H, eps, shuffle, central Gaussian, Laplace, printed shuffle (n <= 
 
 @pytest.fixture(scope="module")
 def run():
-    runner = CliRunner(env={"DISCREET_CACHE": "off"})
+    runner = CliRunner()
     return lambda *words: runner.invoke(make_app(), ["calibrate", *map(str, words)])
 
 

@@ -5,17 +5,13 @@ a ``typer.Typer`` in a module, with its commands on it. Modules are imported whe
 not when they are listed. ``--import`` and ``-h`` come by themselves.
 """
 
-import contextlib
 import functools
-import hashlib
 import importlib
 import os
-import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from discreet.cli.output import echo_json, noted, say, warn
 from discreet.errors import DiscreetError
@@ -86,17 +82,14 @@ def _fail(sentence: str) -> NoReturn:
 
 
 def _answered(words: Sequence[str]) -> object:
-    """Do what was asked for; what costs a guarantee has is computed once (see `_kept`)."""
+    """Do what was asked for."""
     rest = [word for word in words[1:] if word != "--json"]
     if words[:1] == ["list"] and len(rest) <= 1 and not any(w.startswith("-") for w in rest):
         from discreet.cli.list_ import command  # without a parser: it takes longer than the answer
 
         command("".join(rest), json="--json" in words)
         return 0
-    if words[:1] != ["calibrate"]:
-        return call()
-    with _kept(words) as known:
-        return 0 if known else call()
+    return call()
 
 
 def call() -> object:
@@ -182,66 +175,3 @@ def _load(name: str) -> Any:
             info.callback = importing(info.callback)
     made.rich_markup_mode, made._add_completion = None, False  # plain help, in any width
     return typer.main.get_command(made)
-
-
-_PACKAGE = Path(__file__).parents[1]
-_MOST = 200  # answers that are kept
-
-
-@contextlib.contextmanager
-def _kept(words: Sequence[str]) -> Iterator[bool]:
-    """True inside if the answer was known, and has been printed; else what is printed is kept.
-
-    For a command that is a function of its words and of the code alone: the key has the words, the
-    width of the terminal, the version and every source file's size and time, so an edited file asks
-    again. What failed, or said something on standard error, is not kept. ``DISCREET_CACHE`` names
-    another folder, or is ``off``.
-    """
-    place = os.environ.get("DISCREET_CACHE", "")
-    if place == "off" or "--import" in words:
-        yield False
-        return
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "discreet"
-    path = (Path(place) if place else usual) / f"{_key(words)}.txt"
-    if path.is_file():
-        sys.stdout.write(path.read_text("utf-8"))
-        yield True
-        return
-    out, err = _Tee(sys.stdout), _Tee(sys.stderr)
-    with (
-        contextlib.redirect_stdout(cast(TextIO, out)),
-        contextlib.redirect_stderr(cast(TextIO, err)),
-    ):
-        yield False
-    if out.text and not err.text:
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            old = sorted(path.parent.glob("*.txt"), key=lambda p: p.stat().st_mtime)
-            for each in old[: max(0, len(old) - _MOST + 1)]:
-                each.unlink()
-            path.write_text(out.text, "utf-8")
-
-
-class _Tee:
-    """A stream that remembers what goes through it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.text = ""
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return self._stream.write(text)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._stream, name)
-
-
-def _key(words: Sequence[str]) -> str:
-    import discreet
-
-    files = sorted(_PACKAGE.rglob("*.py"))
-    stamps = [(str(f), (found := f.stat()).st_size, found.st_mtime_ns) for f in files]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    content = repr([list(words), width, discreet.__version__, stamps])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
