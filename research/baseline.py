@@ -69,7 +69,7 @@ def runs() -> Iterator[tuple[str, dict[str, Any]]]:
     for name in learner_names():
         spec = get_learner(name)
         for trust in spec.trusts:
-            schedule = "batch" if spec.schedule_under(trust) == "batch" else "continual"
+            schedule = "batch" if spec.schedule == "batch" else "continual"
             for mechanism in ["auto", *mechanisms(trust, schedule)]:
                 budget = {"epsilon": 1.0, "delta": 1e-5, "mechanism": mechanism}
                 model = make_trust(trust, **({} if trust == "none" else budget))

@@ -37,7 +37,6 @@ class Page(NamedTuple):
     compared: tuple[tuple[str, str, int], ...] = ()  # two lines, at epsilon 0.1 and 1, and users
 
 
-CURVE = (1_000, 10_000, 100_000)
 ICU = (100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000, 300_000_000)
 RIVER = (("adversarial-riverswim", "cost", 0), ("adversarial-random", "regret", 1))
 BEYOND = (("beyond-gridworld", "by-episodes", 1), ("beyond-treatment", "by-episodes", 2))
@@ -57,9 +56,6 @@ PAGES = {
     "lower-bound-jdp": Page("paper-lower-bound-jdp"),
     "price-of-epsilon": Page("gallery_epsilon", (("price-of-epsilon", "by-epsilon", 0),)),
     "price-of-trust": Page("price-of-trust", (("price-of-trust", "by-episodes", 0),)),
-    "shuffle-continual": Page(
-        "../../research/tables/shuffle_continual", (("shuffle-continual", "regret", 0),), CURVE
-    ),
     "shuffle-riverswim": Page(
         "paper-shuffle", (("shuffle-riverswim", "regret", 0),), compared=SDP_PE
     ),

@@ -20,8 +20,5 @@ def learners_and_trusts(schedule):
     """Every learner with the name of every trust model under which it has this schedule."""
     specs = [get_learner(name) for name in learner_names()]
     return [
-        (spec.name, trust)
-        for spec in specs
-        for trust in spec.trusts
-        if spec.schedule_under(trust) == schedule
+        (spec.name, trust) for spec in specs for trust in spec.trusts if spec.schedule == schedule
     ]

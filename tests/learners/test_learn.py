@@ -65,6 +65,28 @@ def test_a_learner_or_a_paper(given, words):
         discreet.learn(RIVER, episodes=10, **given)
 
 
+@pytest.mark.parametrize(
+    ("name", "trust", "sentence"),
+    [
+        (
+            "dp-ucbvi",
+            discreet.Shuffle(1, 1e-6),
+            "Learner 'dp-ucbvi' releases after every user; it takes: none, central, local. "
+            "Under shuffle use 'flow-ucb'.",
+        ),
+        (
+            "ucbvi",
+            discreet.Central(1),
+            "Learner 'ucbvi' does not run under trust model 'central'; it takes: none.",
+        ),
+    ],
+)
+def test_a_learner_names_the_trust_models_that_it_takes(name, trust, sentence):
+    with pytest.raises(UnsupportedError) as error:
+        discreet.learn(RIVER, learner=name, trust=trust, episodes=10)
+    assert str(error.value) == sentence
+
+
 PLAYED = discreet.mdp.simulator(
     discreet.to_gymnasium(RIVER), horizon=4, reward_range=(0, 1), stationary=True
 )

@@ -221,10 +221,7 @@ def test_version_000_has_bounds_of_its_own():
 
 WITHOUT = {
     "ldp-psrl": {"none", "central", "local"},
-    "ldp-obi": {"central", "shuffle"},
-    "dp-ucbvi": {"shuffle"},
-    "private-ucb-vi": {"shuffle"},
-    "private-ucb-po": {"shuffle"},
+    "ldp-obi": {"central"},
 }
 """What no paper proves a bound for, of learners that a paper prints."""
 

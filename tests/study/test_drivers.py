@@ -65,7 +65,7 @@ def test_who_is_trusted_decides_what_is_taken():
 def test_learners_without_a_course():
     with pytest.raises(UnsupportedError, match="runs only in simulations"):
         made("private-uob-lbps", discreet.NoPrivacy())
-    with pytest.raises(UnsupportedError, match="does not run under trust model 'shuffle'"):
+    with pytest.raises(UnsupportedError, match="releases after every user"):
         made("pucb", discreet.Shuffle(1, 1e-6))
     with pytest.raises(UnknownNameError, match="did you mean"):
         made(confidenze=2.0)

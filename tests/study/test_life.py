@@ -342,7 +342,6 @@ def test_a_trial_that_is_over_is_taken_up_again(tmp_path):
         ({"learner": "pe"}, "The learner 'pe' divides"),
         ({"learner": "explore-then-commit"}, "The learner 'explore-then-commit' divides"),
         ({"learner": "dp-ucbvi"}, "continual study were made for 500 users"),
-        ({"learner": "dp-ucbvi", "trust": SHUFFLE}, "The learner 'dp-ucbvi' divides"),
         ({"to": 500}, "Expected episodes >= 501"),
         ({"closed": True}, "was closed after 0 users"),
     ],

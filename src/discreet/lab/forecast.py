@@ -97,7 +97,7 @@ def _rehearse(cell: Cell, runs: float, problems: list[str]) -> _Rehearsed:
     """Rehearse with more and more users while it takes at most half the time of the ``runs``."""
     spec = get_learner(cell.learner.name)
     played = "reward_range" in cell.environment.parameters  # no model: every user takes time
-    batch = spec.schedule_under(cell.trust.name) == "batch" and not played
+    batch = spec.schedule == "batch" and not played
     schedule = "batch" if batch else "continual"
     enough = _LONG_ENOUGH[schedule]
     users = min(_FIRST[schedule], cell.episodes)

@@ -180,7 +180,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP | Simulator") -> None:
     if spec.run is not None:
         few = min(cell.episodes, 2 * math.prod(mdp.shape.visits))
         learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
-    elif spec.schedule_under(cell.trust.name) == "batch":
+    elif spec.schedule == "batch":
         stationary = declared_stationary(mdp, spec, settings)
         problem = public_facts(mdp, cell.episodes, stationary=stationary)
         try:

@@ -262,7 +262,6 @@ class ContinualLearner(ABC):
         mechanism: the calibrated release; the learner reads its error bounds.
         rng: breaks ties and draws what the learner itself draws.
         settings: resolved.
-        policies: how many it is asked for: one for every user, or for every batch (`Doubling`).
         q: ``[H, S, A]``, what its last policy was greedy for.
     """
 
@@ -286,7 +285,6 @@ class ContinualLearner(ABC):
         self.mechanism = mechanism
         self.rng = rng
         self.settings = settings
-        self.policies = problem.episodes
         self.q = np.where(problem.shape.mask, float(problem.shape.horizon), FORBIDDEN)
 
     @abstractmethod

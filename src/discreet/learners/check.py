@@ -195,7 +195,7 @@ def _play(
     """A short run; ``told``, if given, is what the learner hears in place of its own releases."""
     given, seeds = dict(settings), RunSeeds(0)
     luck = seeds.generator("policy")
-    if spec.schedule_under(trust.name) != "batch":
+    if spec.schedule == "continual":
         continual_learner = make_learner(continual_kind(spec), mdp, trust, 20, luck, settings)
         mechanism, played = continual_learner.mechanism, _Played(continual_learner, [], [])
         stream, counts = SimulatedUsers(mdp, mechanism, seeds), no_counts(mechanism)

@@ -4,21 +4,11 @@ A continual learner exists twice. The *reference* (`ContinualLearner.next_policy
 paper and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients
 of each release; `privacy.simulation.kernels.run_block` asks it for a policy before every simulated
 user. Tests prove that both walk through the same policies.
-
-**Under `Shuffle`, in batches** (`Doubling`; ours, no paper has it). A shuffler hides people in a
-crowd, so there is no release after every user. The same learner is asked for a policy whenever the
-users have doubled, and reads the sum of all batches before. *Privacy*: every user is in one batch,
-every batch is one release with the guarantee of its mechanism, policies are computed from releases;
-so the run has that guarantee (parallel composition), whatever the batches are, which depend on
-public numbers alone. *Noise* of a sum of batches: its variance is the sum of theirs, V, and a
-counter stays below sqrt(2·V·ln(2/f)) up to f as a normal number does; that is what learners get for
-E. Nothing is proven about regret. Ties, which are broken anew for every user in the continual
-schedule, are broken for every user of a batch, too: the policy is uniform over tied actions.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numba
@@ -27,17 +17,9 @@ from numba import types
 
 from discreet._jit import BORROWED, inlined
 from discreet._seeds import RunSeeds
-from discreet._types import Floats, Ints, JsonObject, Plain
+from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import (
-    FORBIDDEN,
-    Batch,
-    BatchLearner,
-    ContinualLearner,
-    Problem,
-    policy_from_dict,
-    policy_to_dict,
-)
+from discreet.learners.base import FORBIDDEN, ContinualLearner, Problem
 from discreet.learners.result import RegretRecorder, Result, ReturnCurve, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import (
@@ -47,9 +29,7 @@ from discreet.mdp.policies import (
     uniform_policy,
 )
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
-from discreet.privacy.sensitivity import CENTRED, STATISTICS
+from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.simulation.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
 from discreet.privacy.simulation.users import SimulatedUsers, World, no_counts
 from discreet.privacy.statistics import PrivateCounts
@@ -146,147 +126,6 @@ def run_continual(
         noise=noise_deviations(mechanism.noise_variance(mechanism.episodes)),
         returns=ReturnCurve.of(np.array(earned)) if earned else None,
     )
-
-
-@dataclass
-class SummedBatches:
-    """Releases of batches added up, as a continual mechanism: the noise that they carry together.
-
-    Attributes:
-        guarantee: of every batch.
-        episodes: K.
-        cells: counters of the three statistics.
-        variance: of the noisiest counter.
-    """
-
-    guarantee: Guarantee
-    episodes: int
-    cells: int
-    variance: float = 0.0
-
-    def error_bounds(self, failure: float, users: Ints) -> Floats:
-        """What the noise of a counter stays below now; the times are not looked at."""
-        return np.full(len(users), math.sqrt(2 * self.variance * math.log(2 / failure)))
-
-    def error_bound(self, users: int, failure: float) -> float:
-        """The same for one time."""
-        return float(self.error_bounds(failure, np.array([users]))[0])
-
-    def summed_noise(self) -> None:
-        """Its noise is no sum of equal parts, one for each user."""
-
-
-class Doubling(BatchLearner):
-    """A continual learner in batches, each as large as all before together (module docstring).
-
-    The first has so many users that, spread evenly, every (s, a) of a step is visited as often as
-    the noise has standard deviations.
-    """
-
-    statistics = CENTRED
-
-    def __init__(
-        self,
-        problem: Problem,
-        mechanism: BatchMechanism,
-        rng: np.random.Generator,
-        inside: ContinualLearner,
-    ) -> None:
-        super().__init__(problem, mechanism, rng)
-        self.inside, self.settings = inside, inside.settings.to_dict()
-        self._noise = cast("SummedBatches", inside.mechanism)
-        groups = 1 if inside.settings.stationary else problem.shape.horizon
-        sizes = (groups, *problem.shape.visits[1:])
-        self._sums = [np.zeros((*sizes, problem.shape.states)), np.zeros(sizes), np.zeros(sizes)]
-        self._users = 0
-        self._pending: Batch | None = None
-
-    @classmethod
-    def of(
-        cls,
-        kind: type[ContinualLearner],
-        problem: Problem,
-        mechanism: BatchMechanism,
-        rng: np.random.Generator,
-        settings: Mapping[str, object],
-    ) -> "Doubling":
-        """A learner of this kind in batches."""
-        chosen = kind.settings_type.choose(settings, learner=kind.name)
-        if not chosen.last_transitions:
-            raise UnsupportedError(
-                f"Expected literal=False under shuffle, got literal=True: learner {kind.name!r} "
-                f"leaves out the last transition under local privacy only."
-            )
-        chosen = replace(chosen, stationary=problem.stationary)
-        pairs = problem.shape.states * problem.shape.actions
-        cells = pairs * (problem.shape.states + 2)
-        cells *= 1 if chosen.stationary else problem.shape.horizon
-        noise = SummedBatches(mechanism.guarantee, problem.episodes, cells)
-        inside = kind(problem, cast("ContinualMechanism", noise), rng, chosen)
-        made = cls(problem, mechanism, rng, inside)
-        done, inside.policies = 0, 0
-        while done < problem.episodes:
-            done, inside.policies = done + made.size_after(done), inside.policies + 1
-        return made
-
-    def size_after(self, done: int) -> int:
-        """Of the batch after ``done`` users; a rest that is too small to be released joins it."""
-        problem, fewest = self.problem, self.mechanism.min_users
-        pairs = problem.shape.states * problem.shape.actions
-        noise = max(self.mechanism.noise_variance(fewest).values(), default=0.0)
-        users = max(done or math.ceil(pairs * math.sqrt(noise)), fewest)
-        left = problem.episodes - done
-        return left if left - users < fewest else users
-
-    def ask(self) -> Batch:
-        if self._pending is None:
-            self._pending = Batch(self._policy(), self.size_after(self._users))
-        return self._pending
-
-    def _policy(self) -> Policy:
-        none = dict.fromkeys(STATISTICS, 0.0)
-        mask = np.ones(self._sums[1].shape, np.bool_)
-        guarantee = self.mechanism.guarantee
-        transitions, visits, rewards = self._sums
-        counts = PrivateCounts(self._users, transitions, visits, rewards, none, mask, guarantee)
-        policy = self.inside.next_policy(counts)
-        if not isinstance(policy, DeterministicPolicy):
-            return policy
-        best = self.inside.q.max(axis=-1, keepdims=True)
-        tied = self.inside.q >= best - TIE
-        if (tied.sum(axis=-1) <= 1).all():
-            return policy
-        return StochasticPolicy(tied / tied.sum(axis=-1, keepdims=True))
-
-    def tell(self, counts: PrivateCounts) -> None:
-        pooled = len(self._sums[1]) == 1
-        for i, told in enumerate(three_statistics(counts)):
-            self._sums[i] = self._sums[i] + (told.sum(axis=0, keepdims=True) if pooled else told)
-        variance = max(counts.noise_variance.values(), default=0.0)
-        variance += max(self.mechanism.visit_variance, 0.0) * counts.users
-        self._noise.variance += variance * (self.problem.shape.horizon if pooled else 1)
-        self._users, self._pending = self._users + counts.users, None
-
-    def state(self) -> dict[str, Plain]:
-        asked: dict[str, Plain] | None = None
-        if self._pending is not None:
-            asked = {"users": self._pending.users, **policy_to_dict(self._pending.policy)}
-        return {
-            "users": self._users,
-            "variance": self._noise.variance,
-            "sums": [total.tolist() for total in self._sums],
-            "inside": {name: part.tolist() for name, part in self.inside.state().items()},
-            "asked": asked,
-        }
-
-    def restore(self, state: JsonObject) -> None:
-        self._users = state["users"]
-        self._noise.variance = state["variance"]
-        self._sums = [np.array(total, np.float64) for total in state["sums"]]
-        self.inside.restore({name: np.array(part) for name, part in state["inside"].items()})
-        asked, self._pending = state["asked"], None
-        if asked is not None:
-            self._pending = Batch(policy_from_dict(asked), asked["users"])
 
 
 class CompiledRun:

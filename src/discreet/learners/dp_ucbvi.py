@@ -52,7 +52,7 @@ from discreet._jit import inlined
 from discreet._types import Floats, Ints
 from discreet.learners.base import FORBIDDEN, ContinualLearner
 from discreet.learners.continual import break_ties, choose, greedy, planner, three_statistics
-from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.privacy.projection.valid_counts import valid_counts, valid_row
@@ -549,5 +549,5 @@ def optimistic_policy(
 
 SPECS = by_name(
     LearnerSpec.of_continual(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
-    LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1", trusts=SHUFFLED),
+    LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
 )

@@ -62,7 +62,7 @@ from discreet.learners.continual import (
     planner,
     three_statistics,
 )
-from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts
@@ -294,6 +294,4 @@ def signed_values(
         break_ties(memory, actions, rng)
 
 
-SPECS = by_name(
-    LearnerSpec.of_continual(LdpObi, paper="Garcelon et al. 2021, Algorithm 2", trusts=SHUFFLED)
-)
+SPECS = by_name(LearnerSpec.of_continual(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))

@@ -117,7 +117,7 @@ def _learn(
     _check_mdp(mdp, spec)
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
-    if spec.schedule_under(trust.name) != "batch":
+    if spec.schedule == "continual":
         from discreet.learners.continual import run_continual
 
         return run_continual(continual_kind(spec), mdp, trust, episodes, seeds, **settings)
@@ -146,11 +146,13 @@ def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:
     """Refuse what is no trust model, and one that the learner cannot use."""
     check_trust_model(trust)
     name = trust.name
-    if name not in spec.trusts:
-        raise UnsupportedError(
-            f"Learner {spec.name!r} does not run under trust model {name!r}; "
-            f"it takes: {', '.join(spec.trusts)}."
-        )
+    if name in spec.trusts:
+        return
+    fault, remedy = f"does not run under trust model {name!r}", ""
+    if name == "shuffle" and spec.schedule != "batch":
+        fault, remedy = "releases after every user", " Under shuffle use 'flow-ucb'."
+    takes = f"it takes: {', '.join(spec.trusts)}."
+    raise UnsupportedError(f"Learner {spec.name!r} {fault}; {takes}{remedy}")
 
 
 def make_batch_learner(
@@ -166,18 +168,6 @@ def make_batch_learner(
     sensitivity.
     """
     kind = spec.make
-    if kind is not None and issubclass(kind, ContinualLearner) and trust.name == "shuffle":
-        from discreet.learners.continual import Doubling
-
-        statistics = Doubling.released(settings)
-        mechanism = trust.calibrate(problem.shape, schedule="batch", statistics=statistics)
-        if "visits" not in mechanism.noise_variance(mechanism.min_users):
-            raise UnsupportedError(
-                f"Learner {spec.name!r} needs visits beside transitions under shuffle, which the "
-                f"mechanism {mechanism.name!r} does not release; use 'histogram', the default, "
-                f"and calibration='exact'."
-            )
-        return Doubling.of(kind, problem, mechanism, rng, settings)
     if kind is None or not issubclass(kind, BatchLearner):
         raise UnsupportedError(
             f"Learner {spec.name!r} releases after every episode, not per batch; use a batch "

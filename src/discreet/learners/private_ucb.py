@@ -46,7 +46,7 @@ import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.learners.dp_ucbvi import Column, Optimist, OptimistSettings
-from discreet.learners.registry import SHUFFLED, LearnerSpec, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.mdp.policies import StochasticPolicy, uniform_policy
 from discreet.privacy.statistics import PrivateCounts
@@ -144,7 +144,7 @@ class PrivateUcbPo(PrivateUcbVi):
     def rate(self) -> float:
         """sqrt(2·ln A/(H²·K)), times ``rate_scale``; in batches K is their number."""
         shape = self.problem.shape
-        printed = math.sqrt(2 * math.log(shape.actions) / self.policies) / shape.horizon
+        printed = math.sqrt(2 * math.log(shape.actions) / self.problem.episodes) / shape.horizon
         return float(self.settings.rate_scale * printed)
 
     def width(self) -> float:
@@ -204,7 +204,7 @@ class Pucb(Optimist):
 
 
 SPECS = by_name(
-    LearnerSpec.of_continual(PrivateUcbVi, paper="Chowdhury and Zhou 2022", trusts=SHUFFLED),
-    LearnerSpec.of_continual(PrivateUcbPo, paper="Chowdhury and Zhou 2022", trusts=SHUFFLED),
+    LearnerSpec.of_continual(PrivateUcbVi, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_continual(PrivateUcbPo, paper="Chowdhury and Zhou 2022"),
     LearnerSpec.of_continual(Pucb, paper="Vietri et al. 2020", trusts=("none", "central")),
 )

@@ -20,8 +20,6 @@ from discreet.papers.bounds import RegretBound, bounds_of
 
 CONTINUAL = ("none", "central", "local")
 """What continual learners can use, unless they say otherwise."""
-SHUFFLED = (*CONTINUAL, "shuffle")
-"""Those that also run in batches that double (`continual.Doubling`)."""
 BATCH = ("shuffle", "central", "local", "none")
 _PRINTED_BATCH = ("none", "shuffle", "central", "local")
 _ADVERSARIAL = ("central", "local", "none")
@@ -40,7 +38,6 @@ _SHIPPED: dict[str, Listing] = {
     "dp-ucbvi": Listing(
         "learners.dp_ucbvi",
         "UCBVI with private Bernstein bonuses, four terms, each with a switch",
-        trusts=SHUFFLED,
     ),
     "explore-then-commit": Listing(
         "learners.explore_then_commit",
@@ -57,7 +54,6 @@ _SHIPPED: dict[str, Listing] = {
     "ldp-obi": Listing(
         "learners.ldp_obi",
         "optimism on signed estimates from local reports, four randomisers",
-        trusts=SHUFFLED,
     ),
     "ldp-psrl": Listing("learners.psrl", "posterior sampling on locally private counts"),
     "pe": Listing(
@@ -73,10 +69,10 @@ _SHIPPED: dict[str, Listing] = {
         _ADVERSARIAL,
     ),
     "private-ucb-po": Listing(
-        "learners.private_ucb", "private policy optimisation by mirror ascent", trusts=SHUFFLED
+        "learners.private_ucb", "private policy optimisation by mirror ascent"
     ),
     "private-ucb-vi": Listing(
-        "learners.private_ucb", "value iteration with private Hoeffding bonuses", trusts=SHUFFLED
+        "learners.private_ucb", "value iteration with private Hoeffding bonuses"
     ),
     "private-uob-lbps": Listing(
         "adversarial.uob_lbps",
@@ -155,15 +151,6 @@ class LearnerSpec:
     ) -> Self:
         """Of a batch learner, likewise."""
         return cls(make.name, make.summary, paper, "batch", trusts, make=make)
-
-    def schedule_under(self, trust: str) -> str:
-        """The schedule of its releases under a trust model: under shuffle there are batches only.
-
-        >>> get_learner("dp-ucbvi").schedule_under("shuffle")
-        'batch'
-        """
-        in_batches = self.schedule == "continual" and trust == "shuffle"
-        return "batch" if in_batches else self.schedule
 
     @property
     def bounds(self) -> Mapping[str, RegretBound]:

@@ -227,7 +227,7 @@ def make_driver(
     """
     spec = get_learner(name)
     check_trust(spec, trust)
-    if spec.make is not None and spec.schedule_under(trust.name) == "batch":
+    if spec.make is not None and spec.schedule == "batch":
         return BatchDriver(spec, problem, trust, rng, settings)
     if spec.make is not None and issubclass(spec.make, ContinualLearner):
         return ContinualDriver(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
