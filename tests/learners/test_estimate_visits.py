@@ -12,18 +12,16 @@ from discreet.privacy.projection.measurements import Measurements
 
 
 def test_visit_noise_factors_match_the_projection():
-    # Without x >= 0 the projection is linear: its variance is that of 4,000 draws, to 20%.
+    # Far above zero the projection is linear: its variance is that of 4,000 draws, to 20%.
     rng = np.random.default_rng(5)
     support = np.ones((4, 3, 1), bool)
     support[0, 1:] = False
     start, visits = np.array([True, False, False]), []
     for _ in range(4000):
-        noisy = rng.normal(0, 1, (4, 3, 1, 3)) * support[..., None]
-        flow = consistent_flow(noisy, users=1000, support=support, start=start, signed=True)
+        noisy = (rng.normal(1e6, 1, (4, 3, 1, 3))) * support[..., None]
+        flow = consistent_flow(noisy, users=9e6, support=support, start=start)
         ending = Measurements(last_transitions=False)
-        short = consistent_flow(
-            noisy, users=1000, support=support, start=start, signed=True, measurements=ending
-        )
+        short = consistent_flow(noisy, users=9e6, support=support, start=start, measurements=ending)
         visits.append([flow.visits[..., 0], short.visits[..., 0]])
     whole, short = np.var(visits, axis=0)
     expected = visit_noise_factors(3, 4, 1)
@@ -37,19 +35,19 @@ def test_visit_noise_factors_match_the_projection():
 
 @pytest.mark.parametrize("starts", [1, 2, 3])
 def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
-    # The projection is linear: its variance is the sum over counters of how far each moves it.
+    # Far above zero it is linear: its variance is the sum over counters of how far each moves it.
     start, ending = np.arange(3) < starts, Measurements(last_transitions=False)
     support = np.ones((2, 3, 1), bool)
     support[0, ~start] = False
 
     def visits(noisy):
-        flow = consistent_flow(
-            noisy, users=1000, support=support, start=start, signed=True, measurements=ending
-        )
+        flow = consistent_flow(noisy, users=9e6, support=support, start=start, measurements=ending)
         return flow.visits[-1, :, 0]
 
     counters = np.eye(18)[: 3 * starts].reshape(-1, 2, 3, 1, 3)
-    moved = np.array([visits(noisy) for noisy in counters]) - visits(np.zeros((2, 3, 1, 3)))
+    moved = np.array([visits(1e3 + noisy) for noisy in counters]) - visits(
+        np.full((2, 3, 1, 3), 1e3)
+    )
     factors = visit_noise_factors(3, 2, starts, last_transitions=False)
     np.testing.assert_allclose((moved**2).sum(axis=0), factors[-1])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.projection import flow, network
+from discreet.privacy.projection import flow
 from discreet.privacy.projection.flow import consistent_flow
 from discreet.privacy.projection.measurements import Measurements
 
@@ -144,7 +144,7 @@ def test_equals_a_general_qp_solver(seed):
     measurements = batch.measurements(visits=visits, dropped_out=dropped_out, last=last)
     found = batch.project(measurements)
     assert found.imbalance < 1e-4
-    oracle = quadratic_program(batch, measurements, (suggested(batch, measurements), network.FREE))
+    oracle = quadratic_program(batch, measurements, (suggested(batch, measurements), flow.FREE))
     for name, value in oracle.items():
         match name:
             case ("x", *place):
@@ -161,11 +161,10 @@ def test_the_large_solver_finds_the_same(seed, monkeypatch):
     batch = Batch(rng, 8, 2, 6, 2000.0, leaving=0.3 * (seed % 2))
     measurements = batch.measurements(visits=True, dropped_out=bool(seed % 2), last=bool(seed & 2))
     direct = batch.project(measurements)
-    monkeypatch.setattr(network, "DIRECT_NODES", 0)
-    monkeypatch.setattr(network, "_SMALL", 0)
+    monkeypatch.setattr(flow, "DIRECT_NODES", 0)
     large = batch.project(measurements)
-    np.testing.assert_allclose(large.transitions, direct.transitions, atol=1e-2)
-    np.testing.assert_allclose(large.visits, direct.visits, atol=1e-2)
+    np.testing.assert_allclose(large.transitions, direct.transitions, atol=1e-5)
+    np.testing.assert_allclose(large.visits, direct.visits, atol=1e-5)
     assert direct.iterations >= 1
 
 
@@ -233,19 +232,14 @@ def test_a_single_step_needs_a_look_at_its_visits():
 
 def test_bad_looks():
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
-    measurements = batch.measurements(visits=True, dropped_out=False, last=True)
     with pytest.raises(InvalidInputError, match="rows of the support"):
         batch.project(Measurements(batch.look[0, 0], 2 * batch.variance))
     with pytest.raises(InvalidInputError, match="visit_variance"):
         batch.project(Measurements(batch.look, 0.0))
-    with pytest.raises(InvalidInputError, match="signed"):
-        consistent_flow(
-            batch.noisy, users=1000, support=batch.support, signed=True, measurements=measurements
-        )
 
 
 def test_a_missed_certificate_is_an_error(monkeypatch):
-    monkeypatch.setattr(network, "_MOST_ITERATIONS", 0)
+    monkeypatch.setattr(flow, "climb", lambda *_: (0.5, 200))
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
     with pytest.raises(flow.SolverError, match="imbalance"):
         batch.project(batch.measurements(visits=True, dropped_out=False, last=True))

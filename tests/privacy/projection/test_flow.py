@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError, SolverError
-from discreet.privacy.projection import flow
-from discreet.privacy.projection import flow as flow_module
-from discreet.privacy.projection import flow as kernels
-from discreet.privacy.projection.flow import consistent_flow
+from discreet.privacy.projection import flow as solver
+from discreet.privacy.projection.flow import Edges, Network, consistent_flow
 
 
 def random_batch(rng, states, actions, horizon, users, deviation):
@@ -114,48 +112,28 @@ def test_consistent_counts_are_kept():
     np.testing.assert_allclose(flow.transitions, true, atol=1e-5)
 
 
-def test_signed_flows_are_linear_and_unbiased():
-    rng = np.random.default_rng(2)
-    true, _, support, start = random_batch(rng, 4, 2, 5, 100.0, 0.0)
-    noise = rng.normal(scale=20.0, size=(2, *true.shape))
-
-    def signed(noisy):
-        return consistent_flow(
-            noisy, users=100, support=support, start=start, variance=400.0, signed=True
-        ).transitions
-
-    one, two, both = signed(true + noise[0]), signed(true + noise[1]), signed(true + noise.mean(0))
-    np.testing.assert_allclose((one + two) / 2, both, atol=1e-4)
-    np.testing.assert_allclose(
-        (signed(true + noise[0]) + signed(true - noise[0])) / 2, true, atol=1e-4
-    )
-    assert one.min() < 0
-
-
 @pytest.mark.parametrize("users", [3.0, 5000.0, 1e9])
-@pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("uneven", [False, True])
-def test_the_sparse_solver_agrees_with_the_factorisation(monkeypatch, users, signed, uneven):
+def test_conjugate_gradients_agree_with_the_factorisation(monkeypatch, users, uneven):
     rng = np.random.default_rng(3)
     for states, actions, horizon in [(30, 1, 6), (12, 2, 4), (7, 1, 1)]:
         _, noisy, support, start = random_batch(rng, states, actions, horizon, users, 20.0)
         variance = 400.0 * (rng.uniform(0.1, 1.0, support.shape) if uneven else 1.0)
         arguments = {"users": users, "support": support, "start": start, "variance": variance}
         with monkeypatch.context() as patched:
-            direct = consistent_flow(noisy, signed=signed, **arguments)
-            patched.setattr(flow_module, "DIRECT_STATES", 1)
-            sparse = consistent_flow(noisy, signed=signed, **arguments)
-        np.testing.assert_allclose(
-            sparse.transitions, direct.transitions, atol=1e-3 + 1e-11 * users
-        )
-        gap, lowest = violation(sparse.transitions, users, start)
-        assert gap <= 2 * max(1e-6 * 20.0, 1e-12 * users)
-        assert signed or lowest >= 0
+            patched.setattr(solver, "DIRECT_NODES", 1000)
+            direct = consistent_flow(noisy, **arguments)
+            patched.setattr(solver, "DIRECT_NODES", 0)
+            large = consistent_flow(noisy, **arguments)
+        np.testing.assert_allclose(large.transitions, direct.transitions, atol=1e-6 + 1e-11 * users)
+        gap, lowest = violation(large.transitions, users, start)
+        assert gap <= 1e-7 + 1e-11 * users
+        assert lowest >= 0
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0, 1e4])
-def test_hostile_noise_still_meets_the_certificate_sparsely(monkeypatch, shift):
-    monkeypatch.setattr(flow_module, "DIRECT_STATES", 1)
+def test_hostile_noise_still_meets_the_certificate_with_conjugate_gradients(monkeypatch, shift):
+    monkeypatch.setattr(solver, "DIRECT_NODES", 0)
     rng = np.random.default_rng(4)
     for _ in range(30):
         noisy = rng.normal(scale=50.0, size=(6, 4, 1, 4)) - shift
@@ -188,11 +166,18 @@ def test_hostile_noise_still_meets_the_certificate():
 
 
 def test_a_missed_certificate_is_an_error(monkeypatch):
-    from discreet.privacy.projection import flow
-
-    monkeypatch.setattr(flow, "project_rows", lambda *_: (5.0, 200))
+    monkeypatch.setattr(solver, "climb", lambda *_: (5.0, 200))
     with pytest.raises(SolverError, match="imbalance of 5 users"):
         consistent_flow(np.ones((2, 2, 1, 2)), users=4)
+
+
+@pytest.mark.parametrize("users", [30.0, 3e5])
+def test_the_flow_equations_hold_to_a_billionth_of_the_noise(users):
+    """The least change of a count can decide between two policies of the same value."""
+    rng = np.random.default_rng(11)
+    _, noisy, support, start = random_batch(rng, 4, 2, 6, users, 20.0)
+    flow = consistent_flow(noisy, users=users, support=support, start=start, variance=400.0)
+    assert violation(flow.transitions, users, start)[0] <= 2e-8 + 1e-11 * users
 
 
 @pytest.mark.core
@@ -227,113 +212,189 @@ def test_rows_give_what_dense_arrays_give():
         consistent_flow(noisy[support][1:], **arguments)
 
 
-def test_the_compiled_projection_sees_contiguous_arrays(monkeypatch):
+def test_the_compiled_solver_sees_contiguous_arrays(monkeypatch):
     """Arrays of another layout would be compiled for once more, for seconds."""
-    seen, compiled = [], flow.project_rows
+    seen, compiled = [], solver.climb
 
-    def spy(*arguments):
-        seen.extend(each for each in arguments if isinstance(each, np.ndarray))
-        return compiled(*arguments)
+    def spy(network, *others):
+        everything = [*network[:4], *network.edges, *others]
+        seen.extend(each for each in everything if isinstance(each, np.ndarray))
+        return compiled(network, *others)
 
-    monkeypatch.setattr(flow, "project_rows", spy)
-    _, noisy, support, start = random_batch(np.random.default_rng(6), 3, 2, 3, 50.0, 5.0)
-    consistent_flow(noisy, users=50, support=support, start=start, variance=25.0)
-    assert len(seen) == 5
+    monkeypatch.setattr(solver, "climb", spy)
+    noisy, support = np.ones((3, 3, 2, 3)), np.ones((3, 3, 2), bool)
+    consistent_flow(noisy, users=50, support=support, variance=25.0)
+    consistent_flow(np.asfortranarray(noisy[support]), users=50, support=support, variance=25.0)
+    assert len(seen) == 18
     assert all(each.flags.c_contiguous for each in seen)
 
 
-# --- Parts of the flow solver against the formulas they quote, written with whole arrays
+# --- The compiled parts, on networks that can be solved by hand
 
 
-HORIZON, STATES = 3, 2
-FIRST = np.array([0, 2, 5, 8])
-STATE = np.array([0, 1, 0, 0, 1, 0, 1, 1])
-STEP = np.repeat(np.arange(3), np.diff(FIRST))
+def network(*edges, nodes):
+    """Of (tail, head, measured, variance) alone; head ``nodes`` is the ground."""
+    tail, head, measured, variance = (np.array(part) for part in zip(*edges, strict=True))
+    listed = Edges(tail, head, measured.astype(float), variance.astype(float))
+    return Network(np.empty((0, 1)), np.empty(0), tail[:0], tail[:0], listed, nodes)
+
+
+def solved(whole, users, direct):
+    u, other = np.zeros(whole.ground + 1), np.empty(whole.edges.tail.size)
+    worst, _ = solver.climb(whole, users, 1e-9, direct, u)
+    assert worst <= 1e-9
+    solver.flows(whole, u, np.empty((0, 1)), other)
+    return other
+
+
+both_solvers = pytest.mark.parametrize("direct", [True, False])
+
+
+@both_solvers
+def test_two_ways_share_what_is_missing_by_their_variances(direct):
+    found = solved(network((0, 1, 4.0, 1.0), (0, 1, 3.0, 3.0), nodes=1), 11.0, direct)
+    np.testing.assert_allclose(found, [5.0, 6.0], atol=1e-6)
+
+
+@both_solvers
+def test_no_flow_is_negative(direct):
+    found = solved(network((0, 1, 9.0, 1.0), (0, 1, -9.0, 1.0), nodes=1), 2.0, direct)
+    np.testing.assert_allclose(found, [2.0, 0.0], atol=1e-6)
+
+
+@both_solvers
+def test_two_looks_at_one_flow_are_averaged_by_their_precisions(direct):
+    # Way 1 is measured as 8 with variance 1 and, further on, as 2 with variance 2; way 2 hardly.
+    ways = network((0, 1, 8.0, 1.0), (1, 2, 2.0, 2.0), (0, 2, 0.0, 1e6), nodes=2)
+    np.testing.assert_allclose(solved(ways, 100.0, direct)[:2], 6.0, atol=1e-3)
+
+
+@both_solvers
+def test_flow_finds_the_way_that_carries_none_at_first(direct):
+    ways = [(0, 1, 1.0, 1.0), (0, 2, -5.0, 1.0), (1, 3, 0.0, 1.0), (2, 3, 60.0, 1.0)]
+    found = solved(network(*ways, nodes=3), 10.0, direct)
+    assert found[1] > 5
+    np.testing.assert_allclose(found, [found[0], 10 - found[0], found[0], 10 - found[0]])
+
+
+# Two rows lead from the start to both states, three from the states to the ground (nodes 3 and 4);
+# two more edges lead from a state to the other one and to the ground.
+ROWS = Network(
+    np.array([[3.0, -2.0], [0.5, 1.0], [-4.0, 2.0], [1.0, -0.1], [2.0, 3.0]]),
+    np.array([1.0, 0.5, 2.0, 1.5, 0.7]),
+    np.array([0, 0, 1, 1, 2]),
+    np.array([1, 1, 3, 3, 3]),
+    Edges(np.array([1, 2]), np.array([2, 3]), np.array([0.5, -0.5]), np.array([3.0, 1.0])),
+    3,
+)
+LISTED = [(t, h + j) for t, h in zip(ROWS.tail, ROWS.head, strict=True) for j in (0, 1)]
+LISTED += list(zip(ROWS.edges.tail, ROWS.edges.head, strict=True))
+MEASURED = np.append(ROWS.counts.ravel(), ROWS.edges.measured)
+VARIANCE = np.append(np.repeat(ROWS.variance, 2), ROWS.edges.variance)
 
 
 @pytest.fixture
-def data():
-    rng = np.random.default_rng(4)
-    y = rng.normal(3, 4, (8, STATES))
-    variance = rng.uniform(0.5, 2, 8)
-    u = rng.normal(0, 1, (HORIZON + 1, STATES))
-    u[HORIZON] = 0
-    return y, variance, u
+def potentials():
+    u = np.random.default_rng(4).normal(0, 1, 5)
+    u[3:] = 0
+    return u
 
 
-def node(row):
-    """At step 0 one potential serves all start states."""
-    return STATE[row] if STEP[row] else 0
+def minimiser(u):
+    x, other = np.empty((5, 2)), np.empty(2)
+    solver.flows(ROWS, u, x, other)
+    return np.append(x.ravel(), other)
 
 
-def flows(y, variance, u, floor=0.0):
-    x = np.empty_like(y)
-    kernels.flows(y, variance, STATE, FIRST, floor, u, x)
-    return x
+def gradient(u, users=10.0):
+    g = np.full(5, np.nan)
+    return g, solver.imbalance(ROWS, users, u, g)
 
 
-def imbalance(x, users=10.0):
-    g = np.full((HORIZON, STATES), np.nan)
-    kernels.imbalance(x, STATE, FIRST, users, g)
-    return g
+def laplacian(u):
+    """Of the edges that carry flow, from the definition; without the ground."""
+    matrix = np.zeros((5, 5))
+    for (tail, head), weight, x in zip(LISTED, VARIANCE, minimiser(u), strict=True):
+        edge = np.zeros(5)
+        edge[tail], edge[head] = 1, -1
+        matrix += weight * (x > 0) * np.outer(edge, edge)
+    return matrix[:3, :3]
 
 
-@pytest.mark.parametrize("floor", [0.0, -np.inf])
-def test_flows_are_the_minimiser_for_fixed_potentials(data, floor):
-    y, variance, u = data
-    expected = [
-        np.maximum(floor, y[r] + variance[r] * (u[STEP[r], node(r)] - u[STEP[r] + 1]))
-        for r in range(8)
-    ]
-    assert flows(y, variance, u, floor) == pytest.approx(np.array(expected))
+def carrying(u, room=12):
+    tail, head, weight = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)
+    n = solver.active(ROWS, u, tail, head, weight)
+    return n, (tail[:n], head[:n], weight[:n])
 
 
-def test_the_imbalance_is_inflow_minus_outflow(data):
-    x = flows(*data)
-    g = imbalance(x)
-    assert g[0] == pytest.approx([10.0 - x[:2].sum(), 0.0])
-    for h in (1, 2):
-        for s in range(STATES):
-            inflow = x[h - 1 == STEP, s].sum()
-            outflow = x[(h == STEP) & (s == STATE)].sum()
-            assert g[h, s] == pytest.approx(inflow - outflow)
+def test_flows_are_the_minimiser_for_fixed_potentials(potentials):
+    rise = np.array([potentials[tail] - potentials[head] for tail, head in LISTED])
+    assert minimiser(potentials) == pytest.approx(np.maximum(0, MEASURED + VARIANCE * rise))
 
 
-def test_the_imbalance_is_the_gradient_of_the_dual(data):
-    y, variance, u = data
+def test_the_imbalance_is_inflow_minus_outflow(potentials):
+    expected = np.array([10.0, 0, 0, 0, 0])
+    for (tail, head), x in zip(LISTED, minimiser(potentials), strict=True):
+        expected[tail] -= x
+        expected[head] += x
+    expected[3:] = 0.0  # the ground takes anything
+    g, worst = gradient(potentials)
+    assert g == pytest.approx(expected)
+    assert worst == pytest.approx(np.abs(expected).max())
 
-    def dual(potentials):
+
+def test_the_imbalance_is_the_gradient_of_the_dual(potentials):
+    def dual(u):
         # The Lagrangian at its minimiser, up to terms that do not depend on the potentials.
-        x = flows(y, variance, potentials)
-        g = imbalance(x)
-        distance = ((x - y) ** 2 / (2 * variance[:, None])).sum()
-        return distance + (g * potentials[:HORIZON]).sum()
+        x = minimiser(u)
+        return ((x - MEASURED) ** 2 / (2 * VARIANCE)).sum() + gradient(u)[0] @ u
 
-    g, step = imbalance(flows(y, variance, u)), 1e-6
-    for h, s in ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1)):
-        up, down = u.copy(), u.copy()
-        up[h, s] += step
-        down[h, s] -= step
-        slope = (dual(up) - dual(down)) / (2 * step)
-        assert slope == pytest.approx(g[h, s], rel=1e-4, abs=1e-6)
+    for node in range(3):
+        up, down = potentials.copy(), potentials.copy()
+        up[node] += 1e-6
+        down[node] -= 1e-6
+        slope = (dual(up) - dual(down)) / 2e-6
+        assert slope == pytest.approx(gradient(potentials)[0][node], rel=1e-4, abs=1e-6)
 
 
-def test_newton_solves_the_system_of_active_cells(data):
-    y, variance, u = data
-    x = flows(y, variance, u)
-    g, ridge = imbalance(x), np.full((HORIZON, STATES), 0.3)
-    step = np.zeros((HORIZON + 1, STATES))
-    kernels.newton(x, variance, STATE, FIRST, 0.0, ridge, g, step)
-    matrix = np.diag(ridge.ravel())
-    for r in range(8):
-        for j in range(STATES):
-            if x[r, j] > 0:
-                edge = np.zeros((HORIZON, STATES))
-                edge[STEP[r], node(r)] += 1
-                if STEP[r] + 1 < HORIZON:
-                    edge[STEP[r] + 1, j] -= 1
-                matrix += variance[r] * np.outer(edge.ravel(), edge.ravel())
-    assert step[:HORIZON].ravel() == pytest.approx(np.linalg.solve(matrix, g.ravel()))
-    diagonal = np.empty((HORIZON, STATES))
-    kernels.diagonal(x, variance, STATE, FIRST, 0.0, diagonal)
-    assert diagonal.ravel() == pytest.approx(np.diag(matrix) - 0.3)
+@pytest.mark.parametrize("room", [0, 3, 12])
+def test_active_edges_are_counted_and_written_as_far_as_there_is_room(potentials, room):
+    expected = np.flatnonzero(minimiser(potentials) > 0)
+    n, (tail, head, weight) = carrying(potentials, room)
+    assert n == expected.size > 3
+    assert list(zip(tail, head, strict=True)) == [LISTED[e] for e in expected[:room]]
+    assert weight.tolist() == VARIANCE[expected[:room]].tolist()
+
+
+def test_newton_solves_the_system_of_active_edges(potentials):
+    matrix, (_, edges) = laplacian(potentials), carrying(potentials)
+    ridge, scale, g = np.full(5, 0.3), np.empty(5), gradient(potentials)[0]
+    solver.diagonal(*edges, scale)
+    assert scale[:3] == pytest.approx(np.diag(matrix))
+    expected = np.linalg.solve(matrix + 0.3 * np.eye(3), g[:3])
+    direct, nearly = g.copy(), g.copy()
+    assert solver.envelope(ROWS).tolist() == [0, 0, 0]
+    solver.factorised(*edges, ridge, solver.envelope(ROWS), direct)
+    assert direct[:3] == pytest.approx(expected)
+    solver.conjugate_gradients(*edges, ridge, scale + ridge, 3, nearly)
+    assert nearly[:3] == pytest.approx(expected, rel=0.05)
+    assert not nearly[3:].any()
+
+
+@pytest.mark.parametrize("size", [1, 9, 40])
+def test_a_matrix_with_a_ragged_envelope_is_factorised(size):
+    """Every node has a neighbour somewhere before it, and the ground."""
+    rng = np.random.default_rng(size)
+    head = np.arange(1, size + 1).repeat(2)
+    tail = rng.integers(0, head)
+    weight, ridge = rng.uniform(1, 2, tail.size), rng.uniform(0.1, 0.2, size)
+    first = np.arange(size)
+    inside = head < size
+    np.minimum.at(first, head[inside], tail[inside])
+    matrix = np.zeros((size + 1, size + 1))
+    for i, j, w in zip(tail, head, weight, strict=True):
+        matrix[np.ix_([i, j], [i, j])] += w * np.array([[1, -1], [-1, 1]])
+    g = rng.normal(size=size)
+    step = g.copy()
+    solver.factorised(tail.astype(np.int32), head.astype(np.int32), weight, ridge, first, step)
+    assert step == pytest.approx(np.linalg.solve(matrix[:size, :size] + np.diag(ridge), g))
