@@ -31,7 +31,6 @@ def run(quick: bool) -> list[dict]:
         _more_users(repeats),
         _counts_against_trajectories(repeats),
         *(_dense_values(states, actions, repeats) for states, actions in DENSE),
-        *(_dense_values(states, actions, repeats, hard=True) for states, actions in DENSE),
         *_dense_policy(repeats),
         _sepsis(repeats),
         _import(repeats),
@@ -66,21 +65,14 @@ def _counts_against_trajectories(repeats: int) -> dict:
     )
 
 
-def _dense_values(states: int, actions: int, repeats: int, *, hard: bool = False) -> dict:
-    """One stationary problem in double precision, as many backups, one thread, both all values.
-
-    ``hard``: one step hardly moves, and all actions of a state pay the same, so that no action can
-    be told to be worse before its row is read.
-    """
+def _dense_values(states: int, actions: int, repeats: int) -> dict:
+    """One stationary problem in double precision, as many backups, one thread, both all values."""
     moves, rewards = _random_problem(states, actions)
-    if hard:
-        moves = 0.1 * moves + 0.9 * np.eye(states)[:, None, :]
-        rewards = np.repeat(rewards[:, :1], actions, axis=1)
     mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
     peer, against = _backwards(moves, rewards)
     _same(plan(mdp).values[0], peer()[0])
-    found = compare(
-        f"value iteration, dense{', hard' * hard}, S={states} A={actions} H={HORIZON}",
+    return compare(
+        f"value iteration, dense, S={states} A={actions} H={HORIZON}",
         lambda: plan(mdp),
         peer,
         against,
@@ -88,7 +80,6 @@ def _dense_values(states: int, actions: int, repeats: int, *, hard: bool = False
         repeats=repeats,
         per=(1e3, 1e3),
     )
-    return found | {"note": _bandwidth(found["ours"] / 1e3, HORIZON * moves.nbytes, moves)}
 
 
 def _random_problem(states: int, actions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +128,9 @@ def _dense_policy(repeats: int) -> list[dict]:
     ]
 
 
-def _backwards(moves: np.ndarray, rewards: np.ndarray) -> tuple[Callable[[], object], Peer]:
+def _backwards(
+    moves: np.ndarray, rewards: np.ndarray, *, sparse: bool = False
+) -> tuple[Callable[[], object], Peer]:
     """Quantecon's backward induction; where it is not installed, a NumPy loop."""
     try:
         from quantecon.markov import DiscreteDP, backward_induction
@@ -145,10 +138,18 @@ def _backwards(moves: np.ndarray, rewards: np.ndarray) -> tuple[Callable[[], obj
         return lambda: _numpy_values(moves, rewards), _numpy_loop()
     import warnings
 
+    given = (rewards, moves, 1.0)
+    if sparse:
+        from scipy.sparse import csr_matrix
+
+        states, actions = np.divmod(np.arange(rewards.size), rewards.shape[1])
+        rows = csr_matrix(moves.reshape(rewards.size, -1))
+        given = (rewards.ravel(), rows, 1.0, states, actions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no discount: finite horizons only, as here
-        problem = DiscreteDP(rewards, moves, 1.0)
-    return lambda: backward_induction(problem, HORIZON)[0], package("quantecon")
+        problem = DiscreteDP(*given)
+    what = "quantecon, sparse" if sparse else "quantecon"
+    return lambda: backward_induction(problem, HORIZON)[0], package("quantecon", what)
 
 
 def _numpy_values(moves: np.ndarray, rewards: np.ndarray) -> np.ndarray:
@@ -163,25 +164,13 @@ def _same(ours: np.ndarray, peer: np.ndarray) -> None:
         raise RuntimeError("both must find the same values")
 
 
-def _bandwidth(seconds: float, size: float, like: np.ndarray) -> str:
-    """How fast rows would have to be read if every backup read all, against a dot product."""
-    flat = like.ravel()
-    times = max(1, int(2e8 / flat.nbytes))
-    best = min(spent(lambda: flat @ flat, times) for _ in range(5)) / times
-    share = size / seconds / (flat.nbytes / best)
-    return (
-        f"as if {size / seconds / 1e9:.0f} GB/s were read, {share:.0%} of a dot product (BLAS); "
-        f"above 100%: rows were left unread"
-    )
-
-
 def _sepsis(repeats: int) -> dict:
     try:
         mdp, what = make("ICU-Sepsis", horizon=HORIZON), "ICU-Sepsis"
     except MissingExtraError:
         mdp, what = _sepsis_like(), "random, 12% dense"
     moves, rewards = np.array(mdp.transitions[0]), np.array(mdp.rewards[0])
-    peer, against = _backwards(moves, rewards)
+    peer, against = _backwards(moves, rewards, sparse=True)
     _same(plan(mdp).values[0], peer()[0])
     return compare(
         f"value iteration, S=716 A=25 H={HORIZON} ({what})",

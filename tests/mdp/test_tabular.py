@@ -1,6 +1,7 @@
 """TabularMDP: what it takes, what it refuses, what it derives."""
 
 import dataclasses
+import itertools
 import pickle
 
 import numpy as np
@@ -133,13 +134,6 @@ def test_stationary_transitions_with_rewards_by_step_are_not_stationary():
     assert mdp.horizon == 2
 
 
-def test_equal_rows_of_a_step_are_kept_once():
-    moves = np.broadcast_to(np.full(3, 1 / 3), (2, 3, 4, 3))
-    mdp = TabularMDP(transitions=np.array(moves), rewards=np.zeros((2, 3, 4)))
-    assert mdp.rows.steps.tolist() == [0, 1, 2]
-    assert len(mdp.rows.entries) == 6
-
-
 def test_repr_is_short():
     assert (
         repr(RiverSwim()) == "TabularMDP('RiverSwim', states=4, actions=2, horizon=6, stationary)"
@@ -154,13 +148,10 @@ def test_sparse_rows_and_tables_describe_the_same_model(states, actions, seed):
     rows[rng.random(rows.shape) < 0.4] = 0
     rows[..., 0] += 1 - rows.sum(axis=-1)
     mdp = TabularMDP(transitions=rows, rewards=np.zeros((2, states, actions)))
-    sparse = mdp.rows
-    dense = np.zeros(mdp.transitions.shape)
-    for place, r in np.ndenumerate(sparse.numbers):
-        assert sparse.steps[place[0]] <= r < sparse.steps[place[0] + 1]
-        part = slice(sparse.pointers[r], sparse.pointers[r + 1])
-        dense[place][sparse.columns[part]] = sparse.entries[part]
-    np.testing.assert_array_equal(dense, mdp.transitions)
+    sparse, dense = mdp.rows, np.zeros((2 * states * actions, states))
+    for row, (first, stop) in enumerate(itertools.pairwise(sparse.pointers.tolist())):
+        dense[row, sparse.columns[first:stop]] = sparse.entries[first:stop]
+    np.testing.assert_array_equal(dense, mdp.transitions.reshape(dense.shape))
     assert (sparse.entries > 0).all()
     table = mdp.tables.transitions
     assert (table[..., -1] == 1).all()

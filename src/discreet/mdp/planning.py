@@ -57,9 +57,8 @@ def state_values(mdp: TabularMDP, policy: PolicyLike) -> FloatArray:
             "A mixture has no value per state (its component is drawn once per episode); "
             "use evaluate(), or state_values() of each component."
         )
-    if isinstance(chosen, DeterministicPolicy):
-        return _kernels.evaluate_actions(mdp.rows, mdp.full_rewards, chosen.actions)
-    return _kernels.evaluate_probabilities(mdp.rows, mdp.full_rewards, chosen.probabilities)
+    probabilities = one_layout(chosen.distribution(mdp.shape))
+    return _kernels.evaluate(mdp.rows, mdp.full_rewards, probabilities)
 
 
 def evaluate(mdp: TabularMDP, policy: PolicyLike) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, Int32Array, IntArray, NumberArray
+from discreet._types import BoolArray, FloatArray, IntArray, NumberArray, WordArray
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import (
     cumulative_rows,
@@ -22,29 +22,22 @@ from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
 
-FEW_ROWS = 32
-"""Fewer rows than this are read one entry at a time, dense or not."""
 
+class Rows(NamedTuple):
+    """Transition rows for compiled code.
 
-class SparseRows(NamedTuple):
-    """Transition rows without zeros and without repetitions, for compiled code.
+    Row number ``(t S + s) A + a`` is that of (h, s, a), with t = h, or t = 0 if all steps share
+    their transitions. Its entries that are not 0 are ``pointers[row]`` to ``pointers[row + 1]``.
+    Pointers and columns are unsigned: numba asks of a signed index whether it counts from the end.
 
-    The row of (h, s, a) is number ``r = numbers[t, s, a]`` with t = h, or t = 0 if all steps share
-    their transitions; its entries are ``pointers[r]`` to ``pointers[r + 1]``. The rows of step t
-    are ``steps[t]`` to ``steps[t + 1]``. Equal rows of one step are kept once: in many problems
-    most actions of a state do the same.
-
-    Where most entries are positive, ``dense[r]`` is row r once more, zeros and all: neighbours in
-    memory are neighbours among the states, as a vector instruction wants them. It is empty where
-    rows are sparse, or few, and shares the memory of ``entries`` where no entry is zero.
+    Where most entries are positive, ``across[t, y, s A + a]`` has them once more, zeros and all:
+    all pairs are neighbours there, as a vector instruction wants them. Otherwise it is empty.
     """
 
-    numbers: IntArray
-    steps: IntArray
-    pointers: IntArray
-    columns: Int32Array
+    pointers: WordArray
+    columns: NumberArray
     entries: FloatArray
-    dense: FloatArray
+    across: FloatArray
 
 
 class EpisodeTables(NamedTuple):
@@ -181,9 +174,9 @@ class TabularMDP:
         return one_layout(self.rewards)
 
     @cached_property
-    def rows(self) -> SparseRows:
-        """The transition rows without zeros and repetitions, built once for compiled code."""
-        return _sparse_rows(self.step_transitions)
+    def rows(self) -> Rows:
+        """The transition rows, built once for compiled code."""
+        return _rows(self.step_transitions)
 
     @cached_property
     def tables(self) -> EpisodeTables:
@@ -227,39 +220,19 @@ class TabularMDP:
         return _rebuild, (self._arguments,)
 
 
-def _sparse_rows(transitions: FloatArray) -> SparseRows:
-    horizon, states, actions, _ = transitions.shape
-    numbers = np.zeros(horizon * states * actions, np.int64)
-    steps, pointers = [0], [0]
-    columns, entries = [], []
-    for t, step in enumerate(transitions):
-        known: dict[tuple[bytes, bytes], int] = {}
-        for i, row in enumerate(step.reshape(-1, states)):
-            places = np.flatnonzero(row).astype(np.int32)
-            values = row[places]
-            number = known.setdefault((places.tobytes(), values.tobytes()), len(pointers) - 1)
-            numbers[t * states * actions + i] = number
-            if number == len(pointers) - 1:
-                columns.append(places)
-                entries.append(values)
-                pointers.append(pointers[-1] + len(places))
-        steps.append(len(pointers) - 1)
-    found = SparseRows(
-        numbers.reshape(horizon, states, actions),
-        np.array(steps),
-        np.array(pointers),
-        np.concatenate(columns),
-        one_layout(np.concatenate(entries)),
-        one_layout(np.zeros((0, states))),
+def _rows(transitions: FloatArray) -> Rows:
+    steps, states, actions, _ = transitions.shape
+    lengths = np.count_nonzero(transitions, axis=-1).ravel()
+    columns = [np.flatnonzero(step).astype(np.uint64) % states for step in transitions]
+    across = np.zeros((0, states, states * actions))
+    if 2 * lengths.sum() > transitions.size:
+        across = transitions.reshape(steps, states * actions, states).transpose(0, 2, 1)
+    return Rows(
+        np.append(0, np.cumsum(lengths)).astype(np.uint64),
+        np.concatenate(columns).astype(np.uint32),
+        one_layout(transitions[transitions != 0]),
+        one_layout(across),
     )
-    count = len(pointers) - 1
-    if pointers[-1] <= count * states / 2 or np.diff(found.steps).max() < FEW_ROWS:
-        return found
-    if len(found.entries) == count * states:
-        return found._replace(dense=found.entries.reshape(count, states))
-    dense = np.zeros((count, states))
-    dense[np.repeat(np.arange(count), np.diff(found.pointers)), found.columns] = found.entries
-    return found._replace(dense=one_layout(dense))
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:
