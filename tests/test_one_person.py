@@ -28,7 +28,12 @@ SPELLINGS = {
     "fullwidth": "\uff41\uff4e\uff4e\u3000\uff4c\uff45\uff45",
     "outer space": " ann lee\n",
 }
-NUMBERS = {"digits": ("7", 7), "wide digits": (7, "\uff17")}
+NUMBERS = {
+    "digits": ("7", 7),
+    "wide digits": (7, "\uff17"),
+    "a float": ("7", "7.0"),
+    "thousands": (100_000, "1e+05"),
+}
 CASES = {name: ("ann lee", text) for name, text in SPELLINGS.items()} | NUMBERS
 TABLE = Vocabulary(states=2, actions=2, steps=1)
 EPISODES = Trajectories(np.zeros((2, 2), int), np.zeros((2, 1), int), np.zeros((2, 1)))

@@ -57,6 +57,35 @@ def ledger(place, said):
     assert (account.before, account.spent, account.known) == (Cost.of(2), Cost.of(3), 40)
 
 
+def ledger_of_spellings(place, said):
+    """Who stands there as 7 and as 7.0 was charged both, and pays for both from now on."""
+    from discreet.privacy.ledger import Cost, Ledger
+
+    for users, spent in (["7"], 1.5), (["7.0", "8"], 1.5), (["9.0"], 0.5), (["8", "9"], 1):
+        with pytest.raises(BudgetError, match=f"Remaining: epsilon {3 - spent:g}, "):
+            Ledger(place / "people.ledger").record(4, users=users)
+    yield
+    Ledger(place / "people.ledger").record(1, users=["another"])
+    account = Ledger(place / "people.ledger").record(1, users=["7.00", "8", "9"])
+    assert (account.before, account.spent) == (Cost.of(1.5), Cost.of(2.5))
+    assert account.known == 3
+    assert Ledger(place / "people.ledger").record(0.25, users=[7]).before == Cost.of(2.5)
+
+
+def study_of_spellings(place, said):
+    """Who came as 7 and as 7.0 came twice; 11 came once."""
+    from helpers.studies import advance, episodes_of
+
+    found = discreet.resume(place / "study.db", said["head"])
+    for user in ("7", "7.0", 100_000, "1e+05"):
+        with pytest.raises(StudyError, match="has taken part 2 times"):
+            found.tell(episodes_of(found, 0, 1), users=[user])
+    yield
+    advance(found, 3, 2, ["11", "0.0"])
+    with pytest.raises(StudyError, match="has taken part 2 times"):
+        advance(found, 4, 1, ["11.0"])
+
+
 def policies(place, said):
     for path in sorted(place.iterdir()):
         found, plain = discreet.load_policy(path), json.loads(path.read_bytes())
@@ -159,6 +188,7 @@ ROWS = {  # or a word of the sentence that refuses it
     "charter": (charter, GOES_ON),
     "continual": (study, GOES_ON),
     "ledger": (ledger, GOES_ON),
+    "ledger-spellings": (ledger_of_spellings, GOES_ON),
     "local-flips": (study, GOES_ON),
     "local-gaussian": (study, GOES_ON),
     "local-laplace": (study, GOES_ON),
@@ -167,6 +197,7 @@ ROWS = {  # or a word of the sentence that refuses it
     "policy": (policies, GOES_ON),
     "run": (results, GOES_ON),
     "shuffle": (study, GOES_ON),
+    "spellings": (study_of_spellings, GOES_ON),
     "store-postgres": (postgres_store, GOES_ON),
     "store-sqlite": (sqlite_store, GOES_ON),
 }

@@ -16,6 +16,7 @@ from discreet._spelling import (
     person,
     quoted,
     spelled,
+    spellings,
     unguarded,
     warn_of_lookalikes,
 )
@@ -172,8 +173,32 @@ def test_half_a_character_is_refused_and_can_be_printed():
     assert str(refusal.value).isascii()
 
 
-def test_numbers_are_their_digits_and_text_stays_text():
-    assert [person(x) for x in (7, 7.0, "7", "\uff17", "007", "7.0")] == ["7"] * 4 + ["007", "7.0"]
+@pytest.mark.parametrize("written", [7, 7.0, "7", "\uff17", "7.0", "7.", "+7", "7.000000"])
+def test_a_whole_number_is_its_digits_however_it_was_written(written):
+    assert person(written) == "7"
+
+
+def test_programs_write_large_numbers_with_exponents():
+    large = ["1e+05", "1.0E5", "1.000000e+05", "100000.0", 1e5]  # R, Java, C, Python
+    assert {person(x) for x in large} == {"100000"}
+    assert person("1.2345678E7") == person(str(12345678.0)) == "12345678"
+    assert person("-0.0") == person(-0.0) == "0"
+
+
+@pytest.mark.parametrize("code", ["007", "007.0", "12E3", "1e5", "7.5", "1.0e+99", "7.0.0", "#7"])
+def test_codes_stay_text(code):
+    assert person(code) == code
+
+
+@given(st.integers(-(2**64) + 1, 2**64 - 1))
+def test_what_is_looked_up_is_what_is_one_person(number):
+    """Whoever was recorded under a spelling that is now another's is found."""
+    assert {person(text) for text in spellings(str(number))} == {str(number)}
+
+
+@given(st.from_regex(r"[+-]?[0-9]{1,9}(\.[0-9]{0,7})?([eE][+]?[0-9]{1,2})?", fullmatch=True))
+def test_only_a_spelling_is_spelled_anew(text):
+    assert person(text) == text or text in spellings(person(text))
 
 
 def test_letters_of_other_alphabets_are_other_people_with_a_warning():

@@ -10,6 +10,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral
 
 from discreet.errors import DiscreetWarning, InvalidInputError
@@ -19,6 +20,8 @@ _FORMULA = re.compile("[=+@\uff1d\uff0b\uff0d\uff20-]")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _USUAL = re.compile("[!-~]+(?: [!-~]+)*")
 """Names that are their own spelling: most of them, so that a million people are quick."""
+_DIGITS = re.compile(r"-?(0|[1-9][0-9]{0,19})")
+_DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE]\+?[0-9]{1,2})?")
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufff8\U0001bca0-\U0001bca3"
@@ -56,10 +59,11 @@ def person(given: object) -> str:
 
     Compatible letters are one (NFKC: fullwidth, ligatures), what nobody sees is dropped, white
     space of any kind and length is one space between words and none at the ends. Other control
-    characters, fillers and lone surrogates are refused. A whole number is its digits, also as a
-    float (frames make 7.0 of it), but text stays text: "007" is not 7.
+    characters, fillers and lone surrogates are refused. A whole number is its digits, however a
+    program wrote it: frames make 7.0 of 7, and tables 7.0 or 1e+05 (`spellings`). But "007" is not
+    7, nor is "12E3" 12000: these are codes.
 
-    >>> person(" ann\u00a0 lee\ufe0f"), person("\uff41nn\tlee"), person(7), person(7.0)
+    >>> person(" ann\u00a0 lee\ufe0f"), person("\uff41nn\tlee"), person(7), person("7.0")
     ('ann lee', 'ann lee', '7', '7')
     """
     if isinstance(given, float) and given.is_integer() and abs(given) < 2**53:
@@ -80,7 +84,37 @@ def person(given: object) -> str:
         rule = "names without control characters and fillers"
         written = next((c for c in given if _settled(c) == wrong[0]), wrong[0])
         raise RefusedNameError(given, rule, f"leave out U+{ord(written):04X}.")
-    return name
+    return name if name.isalnum() else _whole(name)
+
+
+def _whole(name: str) -> str:
+    """The digits of a whole number in one of its `spellings`; other names as they are."""
+    if not _DECIMAL.fullmatch(name):
+        return name
+    value = Decimal(name)
+    digits = str(int(value))
+    return digits if value == int(value) and name in spellings(digits) else name
+
+
+def spellings(name: str) -> list[str]:
+    """What else `person` takes for this whole number; other names have one spelling.
+
+    Each was once a person of its own: whoever was recorded then is looked up under all of them.
+
+    >>> spellings("7")[:3], spellings("ann")
+    (['7.', '7.0', '7.00'], [])
+    """
+    if not _DIGITS.fullmatch(name):
+        return []
+    sign, digits = ("-", name[1:]) if name[0] == "-" else ("", name)
+    found = [f"{name}.{'0' * places}" for places in range(7)]
+    if len(digits) > 5:  # programs begin to write 1e+05, 1.0E5 or 1.000000e+05
+        exponent, after = len(digits) - 1, digits[1:].rstrip("0")
+        pointed = {f"{digits[0]}.{after or '0'}", f"{digits[0]}.{after:0<6}"}
+        mantissas = sorted(pointed if after else {*pointed, digits[0]})
+        found += [f"{sign}{m}{e}+{exponent:02}" for m in mantissas for e in "eE"]
+        found += [f"{sign}{m}{e}{exponent}" for m in sorted(pointed) for e in "eE"]
+    return found if sign else [*found, f"+{name}", *(["-0", "-0.0"] if name == "0" else [])]
 
 
 def _settled(name: str) -> str:

@@ -144,7 +144,7 @@ def test_what_is_spent_is_rounded_up_and_what_is_left_down():
         lambda text: text[:-20],
         lambda text: "",
         lambda text: "[]",
-        lambda text: text.replace("discreet-ledger-1", "discreet-ledger-9"),
+        lambda text: text.replace("discreet-ledger-2", "discreet-ledger-9"),
         lambda text: text.replace('"1"', '"-1"'),
         lambda text: text.replace('"1"', '"1/0"'),
         lambda text: text.replace("    0\n", "    7\n"),
@@ -186,6 +186,19 @@ def test_links_to_one_ledger_are_that_ledger(path, tmp_path):
             Ledger(other).record(1, users=["ann"])
     assert (tmp_path / "a" / "people.ledger").is_symlink()
     assert not (tmp_path / "a" / "people.ledger.lock").exists()
+
+
+def test_a_ledger_of_two_names_is_refused_under_both(path):
+    """It is replaced whole: what is charged at one name would be missing at the other."""
+    Ledger(path).record(1, users=["ann"])
+    (other := path.with_name("other.ledger")).hardlink_to(path)
+    before = path.read_bytes()
+    for name in (path, other):
+        with pytest.raises(InvalidInputError, match=r"hard link.* nothing was released"):
+            Ledger(name).record(1, users=["ann"])
+    assert path.read_bytes() == other.read_bytes() == before
+    other.unlink()
+    assert Ledger(path).record(1, users=["ann"]).before == Cost.of(1)
 
 
 def test_two_processes_at_once_lose_no_charge(path):

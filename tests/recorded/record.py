@@ -23,6 +23,7 @@ import numpy as np
 import discreet
 from discreet.cli.app import main
 from discreet.mdp import sample_trajectories, uniform_policy
+from discreet.privacy import Budget, Ledger
 from helpers import postgres, services, studies
 
 HERE = Path(sys.argv[1]).resolve()
@@ -140,6 +141,22 @@ def dumped(address):
     return "\n".join(lines).replace(f"{schema}.", "") + "\n"
 
 
+def spelled(folder):
+    """A person who is 7 and 7.0, in a ledger and in a study in which people come twice."""
+    ledger = Ledger(folder / "people.ledger", budget=Budget(3))
+    ledger.record(1, users=["7", "8"])
+    ledger.record(0.5, users=["7.0", "9"])
+    keep("ledger-spellings", ledger.path)
+    (path := folder / "study").mkdir()
+    trust = discreet.Central(1, 1e-6, participations=2)
+    study = studies.begin(path / "study.db", trust, sampler="secure", seed=None)
+    for seed, seven in enumerate(("7", "7.0")):
+        data = studies.episodes_of(study, seed, 3)
+        study.tell(data, users=[seven, f"{seed}{seed}", "100000.0"])
+    keep("spellings", *path.iterdir())
+    return {"guarantee": str(study.guarantee), "head": study.head, "users": study.users}
+
+
 def services_of(folder):
     """A charter, and a store of each kind that goes on with it."""
     of = services.charter()
@@ -175,7 +192,8 @@ def record():
         for name, arguments in STUDIES.items():
             (folder := Path(place) / name).mkdir()
             facts[name] = one_study(folder, name, arguments)
-        for name, job in (("ledger", logged), ("charter", services_of), ("run", results)):
+        jobs = {"ledger": logged, "spellings": spelled, "charter": services_of, "run": results}
+        for name, job in jobs.items():
             (folder := Path(place) / name).mkdir()
             if told := job(folder):
                 facts[name] = told

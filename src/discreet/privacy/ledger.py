@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._files import hold_alone, read_parsed, reason, remove_strays, write_atomically
-from discreet._spelling import digest_of, person, quoted, warn_of_lookalikes
+from discreet._spelling import digest_of, person, quoted, spellings, warn_of_lookalikes
 from discreet._types import Plain
 from discreet.errors import BudgetError, InvalidInputError
 from discreet.privacy.guarantee import rounded_down, rounded_up
@@ -126,7 +126,9 @@ def overspent(requested: Cost, remaining: Cost) -> BudgetError:
     )
 
 
-FORMAT = "discreet-ledger-1"
+FORMAT = "discreet-ledger-2"
+OLD = "discreet-ledger-1"
+"""Whose people may stand there as 7 and as 7.0, as two: they are looked up under all spellings."""
 NAME = "people.ledger"
 """Of the ledger beside a table: one for all tables of a folder, so that copies meet in it."""
 _WORD = 8  # bytes of a digest: two people who share them are charged together, which is safe
@@ -209,8 +211,9 @@ class _Release(NamedTuple):
 
 @dataclass(frozen=True)
 class _Content:
-    """What the file holds; each person stands in it once."""
+    """What the file holds; each person stands in it once; if it is old, once a spelling."""
 
+    format: str = FORMAT
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     budget: Cost | None = None
     releases: tuple[_Release, ...] = ()
@@ -218,8 +221,7 @@ class _Content:
 
     def concerned(self, names: Sequence[str], table: str) -> _People:
         """The people of a release; who was in one of the same file is, under whatever name."""
-        digests = b"".join(digest_of(name, self.key)[:_WORD] for name in names)
-        given = new = np.unique(_unpacked(digests))
+        given = new = np.unique(self._digests(names))
         same = {i for i, one in enumerate(self.releases) if table and one.table == table}
         found: _People = {}
         for history, members in self.people.items():
@@ -227,7 +229,26 @@ class _Content:
             _join(found, same | set(history), met)
             new = np.setdiff1d(new, members)
         _join(found, same, new)
+        return self._with_spellings(found, names) if self.format == OLD else found
+
+    def _with_spellings(self, people: _People, names: Sequence[str]) -> _People:
+        """The same people; each is charged what was charged on any spelling of the name."""
+        pairs = [(name, text) for name in names for text in spellings(name)]
+        owners, others = (self._digests([pair[i] for pair in pairs]) for i in (0, 1))
+        charged: dict[int, set[int]] = {}
+        for history, members in self.people.items():
+            for owner in owners[np.isin(others, members)].tolist():
+                charged.setdefault(owner, set()).update(history)
+        several = np.array(list(charged), np.uint64)
+        found: _People = {}
+        for history, members in people.items():
+            _join(found, set(history), np.setdiff1d(members, several))
+            for one in np.intersect1d(members, several):
+                _join(found, {*history, *charged[int(one)]}, np.array([one]))
         return found
+
+    def _digests(self, names: Sequence[str]) -> NDArray[np.uint64]:
+        return _unpacked(b"".join(digest_of(name, self.key)[:_WORD] for name in names))
 
     def spent(self, people: _People) -> Cost:
         """On the one of them with most, of epsilon and of delta."""
@@ -354,9 +375,21 @@ class Ledger:
         except OSError as error:
             raise self._unusable(error) from None
         try:
+            self._check_links()
             yield
         finally:
             os.close(lock)
+
+    def _check_links(self) -> None:
+        """A ledger is replaced whole: under a second name (a hard link) the old one would stay."""
+        if self.path is None or not self.path.is_file() or self.path.stat().st_nlink == 1:
+            return
+        raise InvalidInputError(
+            f"Expected a ledger with one name, got {str(self.path)!r} with "
+            f"{self.path.stat().st_nlink} (hard links): a charge through one of them would be "
+            f"missing under the others; nothing was released. Find them with find -samefile, and "
+            f"replace all but one by symbolic links."
+        )
 
     def _read(self) -> _Content:
         content = self._content
@@ -450,7 +483,7 @@ def _unpacked(data: bytes) -> NDArray[np.uint64]:
 def _packed(content: _Content) -> bytes:
     budget = content.budget
     plain = {
-        "format": FORMAT,
+        "format": content.format,
         "key": content.key.hex(),
         "budget": budget and [str(budget.epsilon), str(budget.delta)],
         "releases": [
@@ -470,7 +503,7 @@ def _parsed(data: bytes) -> _Content:
     try:
         plain = json.loads(data)
         key = bytes.fromhex(plain["key"])
-        if plain["format"] != FORMAT or len(key) != 32:
+        if plain["format"] not in (FORMAT, OLD) or len(key) != 32:
             raise ValueError(FORMAT)
         releases = tuple(_Release(_cost(e, d), *kept) for e, d, *kept in plain["releases"])
         people: _People = {}
@@ -478,7 +511,7 @@ def _parsed(data: bytes) -> _Content:
             numbers = {range(len(releases)).index(i) for i in history}
             _join(people, numbers, np.unique(_unpacked(base64.b64decode(digests, validate=True))))
         budget = None if plain["budget"] is None else _cost(*plain["budget"])
-        return _Content(key, budget, releases, people)
+        return _Content(plain["format"], key, budget, releases, people)
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
         raise ValueError(
             f"it is no {FORMAT}, or was damaged; nothing was released. Restore it: an empty one "

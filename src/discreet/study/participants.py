@@ -5,15 +5,22 @@ an index over all users would be changed in as many places as a batch has users,
 study each place is a page of its own to be rewritten. In memory the first eight bytes of every
 digest are kept in sorted runs, of which equal ones are merged (so there are about as many as the
 number of users has binary digits). A match of eight bytes is looked up in the file before anybody
-is refused.
+is refused. A whole number is looked up in all its spellings: each was once a name of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from discreet._spelling import RefusedNameError, digest_of, person, quoted, warn_of_lookalikes
-from discreet._types import WordArray
+from discreet._spelling import (
+    RefusedNameError,
+    digest_of,
+    person,
+    quoted,
+    spellings,
+    warn_of_lookalikes,
+)
+from discreet._types import IntArray, WordArray
 from discreet.errors import StudyError
 
 
@@ -79,11 +86,43 @@ class Participants:
 
     def matches(self, digests: bytes, times: int = 1) -> list[int]:
         """Places of sorted digests whose first half was seen so often before, or more often."""
+        return [int(place) for place in np.flatnonzero(self._times(digests) >= times)]
+
+    def too_often(
+        self,
+        people: Mapping[bytes, str],
+        key: bytes,
+        most: int,
+        counted: Callable[[set[bytes]], Mapping[bytes, int]],
+    ) -> list[bytes]:
+        """The digests of those who were here ``most`` times, under all spellings of their names.
+
+        Args:
+            people: digest -> name.
+            key: of the digests.
+            most: how often anybody may come.
+            counted: how often whole digests are in the file, for those who may be too often.
+        """
+        known_as = [
+            [digest, *(digest_of(other, key) for other in spellings(name))]
+            for digest, name in people.items()
+        ]
+        owner = np.repeat(np.arange(len(known_as)), [len(digests) for digests in known_as])
+        seen = self._times(b"".join(digest for digests in known_as for digest in digests))
+        maybe = [known_as[i] for i in np.flatnonzero(np.bincount(owner, seen) >= most)]
+        if not maybe:
+            return []
+        times = counted({digest for digests in maybe for digest in digests})
+        often = [own for own in maybe if sum(times.get(digest, 0) for digest in own) >= most]
+        return sorted(digests[0] for digests in often)
+
+    def _times(self, digests: bytes) -> IntArray:
+        """How often the first half of each digest was seen."""
         asked = _halves(digests)
         seen = np.zeros(len(asked), np.int64)
         for run in self._runs:
             seen += np.searchsorted(run, asked, "right") - np.searchsorted(run, asked, "left")
-        return [int(place) for place in np.flatnonzero(seen >= times)]
+        return seen
 
 
 def split(digests: bytes) -> list[bytes]:

@@ -387,11 +387,10 @@ class Change:
         self.moved, self.state = False, _state(self._connection, self.tail)
         return self.tail, self.state
 
-    def holds(self, digests: set[bytes], times: int) -> set[bytes]:
-        """Which of these users are in the file so often, or more often."""
+    def times(self, digests: set[bytes]) -> Counter[bytes]:
+        """How often each of these users is in the file."""
         rows = self._connection.execute("SELECT digests FROM users")
-        seen = Counter(digest for (part,) in rows for digest in digests.intersection(split(part)))
-        return {digest for digest, often in seen.items() if often >= times}
+        return Counter(digest for (part,) in rows for digest in digests.intersection(split(part)))
 
     def append(self, event: Event) -> Tail:
         """Write one entry, its users, and what the study knows afterwards."""

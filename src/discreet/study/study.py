@@ -718,14 +718,10 @@ class Study:
             )
 
     def _check_new(self, people: Mapping[bytes, str], change: Change) -> None:
-        digests = b"".join(people)
         most = self.guarantee.participations
-        places = self._participants.matches(digests, most)
-        if places:
-            ordered = split(digests)
-            known = sorted(change.holds({ordered[place] for place in places}, most))
-            if known:
-                raise seen_before(people[known[0]], most, len(known) - 1)
+        known = self._participants.too_often(people, self._key, most, change.times)
+        if known:
+            raise seen_before(people[known[0]], most, len(known) - 1)
 
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
         rounding = self._generators["rounding"]
