@@ -52,7 +52,7 @@ def central():
 
 
 NOISES = ("gaussian", "laplace")
-STREAMS = ("tree-laplace", "tree-gaussian", "tree-iid", "tree-honaker", "toeplitz", "unbounded")
+STREAMS = ("tree-laplace", "tree-gaussian", "tree-iid", "tree-honaker", "toeplitz")
 
 
 def stream(name, users, delta=DELTA):

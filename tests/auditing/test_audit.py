@@ -28,8 +28,7 @@ def test_exact_guarantees_hold_and_are_not_wasteful(entry):
     delivered = exact_view(entry.small(), users=1).epsilon(delta)
     assert delivered <= epsilon * (1 + 1e-7)
     if "iid" not in entry.name:  # its padding is noise that no guarantee needs
-        # A short stream of unknown length has paid for the releases that may follow.
-        assert delivered > (0.6 if "unbounded" in entry.name else 0.94) * epsilon
+        assert delivered > 0.94 * epsilon
 
 
 @pytest.mark.parametrize(

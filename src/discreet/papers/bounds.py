@@ -321,7 +321,6 @@ _LIKE_GAUSSIAN = {
     "tree-gaussian",
     "tree-honaker",
     "toeplitz",
-    "unbounded",
     "bounded",
     "histogram",
 }

@@ -337,7 +337,7 @@ def test_the_longest_column_is_that_of_the_factorisation():
     noise, factors = claim_of(stream).noise, stream.noise.factors
     assert noise.squared_norm == factors.column_square() * 4**factors.grid.bits
     assert (noise.squares, noise.cells, noise.length) == (216, 36, 50)
-    listed = [*factors.encoder().tolist(), *factors.columns.tolist()]
+    listed = [*factors.encoder.tolist(), *factors.columns.tolist()]
     assert noise.coefficients == coefficients_digest(listed)
 
 

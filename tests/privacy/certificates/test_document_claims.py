@@ -175,7 +175,7 @@ def test_flips_are_read_with_the_bits_that_change():
 def test_the_longest_column_of_a_factorisation(episodes):
     """Against the columns themselves: column i starts at release i."""
     plan = plan_of("central", "continual", "toeplitz", episodes=episodes)
-    encoder, columns = plan.noise.factors.encoder(), plan.noise.factors.columns
+    encoder, columns = plan.noise.factors.encoder, plan.noise.factors.columns
     squares = [
         sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
     ]

@@ -1148,10 +1148,9 @@ def claim(data: dict[str, Any]) -> str:
     often += " per person"
     if "separation" in release:
         often += f", {release['separation']} or more episodes apart"
-    alike = " (or unbounded, which is proven as one)" if release["mechanism"] == "toeplitz" else ""
     return (
         f"({pair})-{notion} of {what}, {often}, by the {release['trust']} "
-        f"mechanism {release['mechanism']}{alike} with "
+        f"mechanism {release['mechanism']} with "
         f"{data['noise']['name']} noise of {', '.join(noise)}."
     )
 

@@ -129,14 +129,13 @@ def running_sums(fresh: IntArray, total: IntArray, out: FloatArray) -> None:
 
 
 @kernel
-def encoder_piece(
-    weights: FloatArray, decays: FloatArray, grid: float, state: FloatArray, out: IntArray
-) -> None:
-    """The next coefficients c_t of the series with (b·c)_t = 1, as multiples of 1/grid.
+def encoder_series(weights: FloatArray, decays: FloatArray, grid: float, out: IntArray) -> None:
+    """The coefficients c_t of the series with (b·c)_t = 1, as multiples of 1/grid.
 
     b_j = sum of weights·decays^j with b_0 = 1. Rounding errors are fed back: each c_t makes up for
     the rounding of all earlier ones, so |(b·c)_t - 1| <= 1/(2·grid) at every t.
     """
+    state = np.zeros(weights.size)
     for t in range(out.size):
         rest = 1.0
         for m in range(weights.size):
@@ -212,15 +211,16 @@ def decode_rows(
 
 @kernel
 def decoded_variances(
-    rates: FloatArray, decays: FloatArray, gains: FloatArray, state: FloatArray, out: FloatArray
+    rates: FloatArray, decays: FloatArray, gains: FloatArray, out: FloatArray
 ) -> None:
     """Variance of what `decode_rows` makes of independent noise of variance one, at every time.
 
     The state of the decoder is linear in the noise; its covariance follows the same recursion.
-    ``state[terms + 1, terms + 1]`` carries over (zeros at first): covariances of the exponentials,
-    in the last column those with the running sum, and in the corner the variance of that.
+    ``state`` holds the covariances of the exponentials, in the last column those with the running
+    sum, and in the corner the variance of that.
     """
     terms = rates.size
+    state = np.zeros((terms + 1, terms + 1))
     fed = np.empty(terms)
     for t in range(gains.size):
         gain, change, shared = gains[t], 1.0, 0.0

@@ -256,7 +256,7 @@ class Mechanism(ABC):
         shape = self.shape
         return {
             "trust": self.spec.trust,
-            "mechanism": self.spec.certified_as or self.name,
+            "mechanism": self.name,
             "participations": self.guarantee.participations,
             "states": shape.states,
             "actions": shape.actions,

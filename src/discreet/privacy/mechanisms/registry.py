@@ -48,7 +48,6 @@ class MechanismSpec:
         groups: its messages are groups of counters: a service can run it.
         usual: the statistics that learners ask it for ...
         usual_last: ... and whether with the transitions of the last step.
-        certified_as: the release that certificates call it an instance of; its name if empty.
     """
 
     trust: str
@@ -66,7 +65,6 @@ class MechanismSpec:
     groups: bool = False
     usual: tuple[str, ...] = ("transitions", "visits", "rewards")
     usual_last: bool = True
-    certified_as: str = ""
 
     def load(self) -> Any:
         """What calibrates it.
@@ -149,7 +147,6 @@ _MECHANISMS: list[MechanismSpec] = [
         auto="approximate",
         losses=True,
     ),
-    _of("central", "continual", "unbounded", ".unbounded:unbounded", certified_as="toeplitz"),
     _of("central", "continual", "tree-gaussian", ".tree:tree_gaussian", losses=True, storable=True),
     _of("central", "continual", "tree-honaker", ".tree:tree_honaker", auto="pure", losses=True),
     _of(

@@ -90,12 +90,11 @@ time stay below 2^35; counts stay below 2^36, or the mechanism is refused.)
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -119,19 +118,19 @@ from discreet.privacy.sensitivity import Sensitivity
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
-_SPACING, MARGIN = 2.0, 3.0
+_SPACING, _MARGIN = 2.0, 3.0
 """Logistic grid of the exponentials: spacing 2, from about -3 to log K + 3 (8 to 11 nodes)."""
 _FINEST, _COARSEST = 40, 22
 _LARGEST_STEPS = 48
 """Bits of sigma in grid steps: samplers reach 1e15, a little less than 2^50."""
 _RELEASED_BITS = 16
 """What is released is rounded to multiples of 2^-16: sums up to 2^37 are exact in doubles."""
-ROUNDED_DOWN = 1 - 1e-9
+_ROUNDED_DOWN = 1 - 1e-9
 """More than the rounding errors of a million sums, one square root and one division."""
-LARGEST_COUNT = 1 << 36
+_LARGEST_COUNT = 1 << 36
 """Counts stand beside noise, and both below 2^37."""
-_MARK = 1 << 12
-"""Episodes per piece of what is computed over time."""
+_LONGEST = 1 << 25
+"""Releases of a stream: four numbers of each are kept."""
 _UNROUNDED = 44
 """Bits of the series c' that stands for the unrounded one: rounded a million times finer."""
 
@@ -163,11 +162,11 @@ class Grid:
         # A counter takes at most pile·(sum of c_t) < pile·2·sqrt(K), and less than 2^61 steps.
         room = 60 - math.ceil(math.log2(2 * math.sqrt(episodes) * pile))
         bits = min(_FINEST, _LARGEST_STEPS - math.ceil(math.log2(sigma)), room)
-        if bits < _COARSEST or pile * episodes > LARGEST_COUNT:
+        if bits < _COARSEST or pile * episodes > _LARGEST_COUNT:
             raise CalibrationError(
                 f"Encoded values of sigma={sigma:.3g} over {episodes:,} releases that one user "
                 f"moves by up to {pile} do not fit into 64-bit integers; use a larger epsilon, "
-                f"a shorter stream or a tree mechanism."
+                f"a shorter stream, or delta=0."
             )
         column = min(16, max(12, bits - 24))
         return cls(bits - column, column)
@@ -176,9 +175,6 @@ class Grid:
 @dataclass(frozen=True, eq=False)
 class Factors:
     """The factorisation for streams of one length.
-
-    Nothing that grows with the stream is kept: coefficients, columns and variances are computed in
-    pieces of `_MARK` episodes, from what their recursions hold at the beginning of each.
 
     Attributes:
         weights: w_m, with sum one.
@@ -190,109 +186,52 @@ class Factors:
     weights: FloatArray
     decays: FloatArray
 
+    @cached_property
     def encoder(self) -> IntArray:
         """The coefficients c_t for t < episodes, in steps of 2^-grid.encoder."""
+        return self._series(self.grid.encoder)
+
+    def _series(self, bits: int) -> IntArray:
+        from discreet.privacy.mechanisms._kernels import encoder_series
+
         out = np.empty(self.episodes, np.int64)
-        self._encode(self.grid, np.zeros_like(self.weights), out)
+        encoder_series(self.weights, self.decays, 2.0**bits, out)
         return out
-
-    def _encode(self, grid: Grid, state: FloatArray, out: IntArray) -> None:
-        from discreet.privacy.mechanisms._kernels import encoder_piece
-
-        encoder_piece(self.weights, self.decays, 2.0**grid.encoder, state, out)
 
     @property
     def rates(self) -> FloatArray:
         """w_m·(1 - theta_m): minus the differences of b_j are sums of rates·theta^(j-1)."""
         return self.weights * (1 - self.decays)
 
-    @property
+    @cached_property
     def columns(self) -> IntArray:
-        """d_i of every user i, in steps of 2^-grid.column."""
-        return self.columns_of(0, self.episodes)
-
-    def columns_of(self, first: int, count: int) -> IntArray:
-        """d_i of the users ``first .. first + count - 1``: by the norms of shorter prefixes."""
-        low = self.episodes - first - count
-        pieces = range(low // _MARK, (low + count - 1) // _MARK + 1)
-        norms = np.sqrt(np.concatenate([self._squares(k) for k in pieces]))
-        norms = norms[low % _MARK :][:count][::-1]
-        columns = np.floor(2.0**self.grid.bits / norms * ROUNDED_DOWN)
+        """d_i of every user i, in steps of 2^-grid.column: by the norms of shorter prefixes."""
+        # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
+        squares = np.cumsum(self.encoder**2).astype(np.float64)
+        unrounded = np.ldexp(self._series(_UNROUNDED), self.grid.encoder - _UNROUNDED)
+        np.maximum(squares, np.cumsum(unrounded**2), out=squares)
+        columns = np.floor(2.0**self.grid.bits / np.sqrt(squares[::-1]) * _ROUNDED_DOWN)
         return np.asarray(columns, np.int64)
 
     @cached_property
-    def _marks(self) -> "list[_Mark]":
-        mark = _Mark(np.zeros_like(self.weights), np.zeros_like(self.weights), 0, 0.0)
-        marks = [mark]
-        for _ in range(0, self.episodes - _MARK, _MARK):
-            mark, _ = self._advance(mark, _MARK)
-            marks.append(mark)
-        return marks
-
-    def _advance(self, mark: "_Mark", count: int) -> "tuple[_Mark, FloatArray]":
-        """So many coefficients on; the squared norm of all coefficients up to each of them."""
-        rounded, fine = mark.rounded.copy(), mark.fine.copy()
-        piece = np.empty(count, np.int64)
-        self._encode(self.grid, rounded, piece)
-        # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
-        squares = mark.squares + np.cumsum(piece**2)
-        self._encode(Grid(_UNROUNDED, 0), fine, piece)
-        lengths = np.ldexp(piece.astype(np.float64), self.grid.encoder - _UNROUNDED)
-        unrounded = np.cumsum(np.append(mark.unrounded, lengths**2))[1:]
-        after = _Mark(rounded, fine, int(squares[-1]), float(unrounded[-1]))
-        return after, np.maximum(squares.astype(np.float64), unrounded)
-
-    def _squares(self, piece: int) -> FloatArray:
-        """Squared norms of the first n coefficients, n = piece·_MARK + 1 and on."""
-        return self._advance(self._marks[piece], self._size(piece))[1]
-
-    @property
-    def encoder_square(self) -> float:
-        """Squared norm of all coefficients, rounded or not, whichever is longer; in steps."""
-        return float(self._squares((self.episodes - 1) // _MARK)[-1])
-
-    def _size(self, piece: int) -> int:
-        return min(_MARK, self.episodes - piece * _MARK)
-
-    @property
     def gains(self) -> FloatArray:
         """1/d_i: what an encoded unit of user i counts in the decoder."""
-        return self.gains_of(0, self.episodes)
+        gains: FloatArray = 2.0**self.grid.column / self.columns
+        return gains
 
-    def gains_of(self, first: int, count: int) -> FloatArray:
-        """Those of the users ``first .. first + count - 1``."""
-        return self._joined(_gains, first, count)
-
-    @property
+    @cached_property
     def variances(self) -> FloatArray:
         """Variance of the decoded noise after 1, 2, ... releases, for encoded noise of one."""
-        return self._joined(_variances, 0, self.episodes)
+        from discreet.privacy.mechanisms._kernels import decoded_variances
 
-    def variances_at(self, times: IntArray) -> FloatArray:
-        """After so many releases each."""
-        out = np.empty(len(times))
-        pieces = (times - 1) // _MARK
-        for piece in np.unique(pieces).tolist():
-            here = pieces == piece
-            out[here] = _variances(self, piece)[times[here] - 1 - piece * _MARK]
+        out = np.empty(self.episodes)
+        decoded_variances(self.rates, self.decays, self.gains, out)
         return out
-
-    def _joined(
-        self, part: "Callable[[Factors, int], FloatArray]", first: int, count: int
-    ) -> FloatArray:
-        pieces = range(first // _MARK, (first + max(count, 1) - 1) // _MARK + 1)
-        joined = np.concatenate([part(self, k) for k in pieces])
-        return joined[first % _MARK :][:count]
 
     @property
     def worst(self) -> float:
         """Standard deviation at the worst time, relative to one release of everything."""
-        return math.sqrt(_worst(self)[0])
-
-    @property
-    def worst_episode(self) -> int:
-        """The release with the most noise."""
-        return _worst(self)[1]
+        return math.sqrt(float(self.variances.max()))
 
     def returning(self, participations: int, separation: int) -> float:
         """The largest squared norm of a sum of so many columns, each so far from the next.
@@ -304,40 +243,9 @@ class Factors:
 
     def column_square(self) -> Fraction:
         """The largest squared norm of a column of C·D: exact, and at most one."""
-        prefix = np.cumsum(self.encoder() ** 2)[::-1].tolist()
+        prefix = np.cumsum(self.encoder**2)[::-1].tolist()
         largest = max(d * d * n for d, n in zip(self.columns.tolist(), prefix, strict=True))
         return Fraction(largest, 1 << 2 * self.grid.bits)
-
-
-class _Mark(NamedTuple):
-    """Before a piece: states of both encoders, and the squares of all coefficients before."""
-
-    rounded: FloatArray
-    fine: FloatArray
-    squares: int
-    unrounded: float
-
-
-@lru_cache(maxsize=16)
-def _gains(factors: Factors, piece: int) -> FloatArray:
-    columns = factors.columns_of(piece * _MARK, factors._size(piece))
-    gains: FloatArray = 2.0**factors.grid.column / columns
-    return gains
-
-
-@lru_cache(maxsize=16)
-def _variances(factors: Factors, piece: int) -> FloatArray:
-    return _variances_from(factors, piece, _covariances(factors)[piece].copy())
-
-
-def _variances_from(factors: Factors, piece: int, state: FloatArray) -> FloatArray:
-    """Of one piece; ``state`` moves to its end."""
-    from discreet.privacy.mechanisms._kernels import decoded_variances
-
-    gains = _gains(factors, piece)
-    out = np.empty(len(gains))
-    decoded_variances(factors.rates, factors.decays, gains, state, out)
-    return out
 
 
 @lru_cache(maxsize=64)
@@ -346,67 +254,43 @@ def _returning(factors: Factors, participations: int, separation: int) -> float:
     total = float(m)
     if m > 1:
         columns = np.ldexp(factors.columns.astype(np.float64), -factors.grid.column)
-        fine = np.empty(factors.episodes, np.int64)
-        factors._encode(Grid(_UNROUNDED, 0), np.zeros_like(factors.weights), fine)
-        both = (factors.encoder(), factors.grid.encoder), (fine, _UNROUNDED)
-        series = [np.abs(np.ldexp(c.astype(np.float64), -bits)) for c, bits in both]
+        bits = (factors.grid.encoder, _UNROUNDED)
+        series = [np.abs(np.ldexp(factors._series(n).astype(np.float64), -n)) for n in bits]
         falling = [np.maximum.accumulate(c[::-1])[::-1] for c in series]
         for k in range(1, m):
             lag = k * separation
             products = (np.cumsum(e[: e.size - lag] * e[lag:]) for e in falling)
             worst = max(float(np.max(p * (columns[:-lag] * columns[lag:])[::-1])) for p in products)
-            total += 2 * (m - k) * min(1.0, worst / ROUNDED_DOWN)
+            total += 2 * (m - k) * min(1.0, worst / _ROUNDED_DOWN)
     return total
 
 
-@lru_cache(maxsize=8)
-def _covariances(factors: Factors) -> list[FloatArray]:
-    """Of the decoder's state before every piece."""
-    state = np.zeros((factors.weights.size + 1, factors.weights.size + 1))
-    states = [state.copy()]
-    for piece in range((factors.episodes - 1) // _MARK):
-        _variances_from(factors, piece, state)
-        states.append(state.copy())
-    return states
-
-
-@lru_cache(maxsize=8)
-def _worst(factors: Factors) -> tuple[float, int]:
-    """The largest variance, and after how many releases."""
-    best = (0.0, 0)
-    for piece in range((factors.episodes - 1) // _MARK + 1):
-        variances = _variances(factors, piece)
-        place = int(variances.argmax())
-        if variances[place] > best[0]:
-            best = (float(variances[place]), piece * _MARK + place + 1)
-    return best
-
-
-def exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
+def _exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
     """Weights and decays of the decoder: the arcsine law of theta, on a few points."""
-    top = math.log(episodes) + MARGIN
-    nodes = math.ceil((top + MARGIN) / _SPACING)
+    top = math.log(episodes) + _MARGIN
+    nodes = math.ceil((top + _MARGIN) / _SPACING)
     grid = top - _SPACING * (np.arange(nodes)[::-1] + 0.5)
     decays = 1 / (1 + np.exp(-grid))
     weights = np.sqrt(decays * (1 - decays)) * _SPACING / math.pi
-    weights[-1] += beyond(top)
+    weights[-1] += 2 / math.pi * math.asin(1 / math.sqrt(1 + math.exp(top)))  # what lies beyond
     weights[0] += 1 - weights.sum()
     return weights, decays
 
 
-def beyond(top: float) -> float:
-    """The arcsine mass of theta beyond this point of the logistic grid."""
-    return 2 / math.pi * math.asin(1 / math.sqrt(1 + math.exp(top)))
-
-
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def factors(episodes: int, grid: Grid = Grid()) -> Factors:  # noqa: B008 (frozen)
     """Decoder and encoder for a stream of ``episodes``.
 
     >>> round(factors(20_000).worst, 3)  # the plain square root has 4.219
     4.019
     """
-    return Factors(episodes, grid, *exponentials(episodes))
+    if episodes > _LONGEST:
+        raise CalibrationError(
+            f"Expected at most {_LONGEST:,} releases, got {episodes:,}, for which this mechanism "
+            f"would keep {episodes >> 25} GB of coefficients; release once per batch, or use "
+            f"delta=0, whose tree keeps none."
+        )
+    return Factors(episodes, grid, *_exponentials(episodes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -430,11 +314,11 @@ class ToeplitzNoise(CumulativeNoise):
     def variance(self, episode: int) -> float:
         """sigma² times the exact variance of the decoder's output at this time."""
         self.check_episode(episode)
-        return self.sigma**2 * float(self.factors.variances_at(np.array([episode]))[0])
+        return self.sigma**2 * float(self.factors.variances[episode - 1])
 
     def worst_time(self, users: int) -> int:
         """About the middle of the stream."""
-        return self.factors.worst_episode
+        return int(self.factors.variances.argmax()) + 1
 
     def on_grid(self) -> GridDraws:
         """Every column has norm one."""
@@ -446,7 +330,7 @@ class ToeplitzNoise(CumulativeNoise):
         Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
         that of all c_t, then all d_i. Python's integers: nothing can overflow.
         """
-        encoder: list[int] = self.factors.encoder().tolist()
+        encoder: list[int] = self.factors.encoder.tolist()
         columns: list[int] = self.factors.columns.tolist()
         longest, norm = 0, sum(c * c for c in encoder)
         for d, last in zip(columns, reversed(encoder), strict=True):
@@ -478,7 +362,7 @@ class ToeplitzNoise(CumulativeNoise):
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         scale = Gaussian(self.sigma).bound({1.0: 1.0}, failure)
-        variances = self.factors.variances_at(self.times(times))
+        variances = self.factors.variances[self.times(times) - 1]
         bounds: FloatArray = scale * np.sqrt(variances) + self.unit / 2
         return bounds
 
@@ -515,8 +399,6 @@ class ToeplitzRun(NoiseRun):
             secure=sampler.secure,
         )
         self._decoded = 0
-        self._encoder: IntArray | None = None
-        self._columns: IntArray = np.empty(0, np.int64)  # of the present piece of users
         # The sparse vectors of all users so far: when, where, how much (d_i·x_i).
         self._times = self._cells = self._amounts = np.empty(0, np.int64)
 
@@ -529,7 +411,7 @@ class ToeplitzRun(NoiseRun):
         from discreet.privacy.mechanisms._kernels import decode_rows
 
         out, decoder = np.empty(encoded.shape), self._factors
-        gains = decoder.gains_of(self._decoded, len(encoded))
+        gains = decoder.gains[self._decoded : self._decoded + len(encoded)]
         scale = math.ldexp(1.0, _RELEASED_BITS - decoder.grid.bits)
         decode_rows(encoded, decoder.rates, decoder.decays, gains, scale, self._state, out)
         self._decoded += len(encoded)
@@ -549,65 +431,37 @@ class ToeplitzRun(NoiseRun):
         """
         fresh = self.fresh(1)  # refuses, before anything changes, when the stream is over
         time, cells = self._decoded, np.flatnonzero(vector)
-        amounts = vector[cells].astype(np.int64) * self._column(time)
+        amounts = vector[cells].astype(np.int64) * self._factors.columns[time]
         self._times = np.append(self._times, np.full(cells.size, time))
         self._cells = np.append(self._cells, cells)
         self._amounts = np.append(self._amounts, amounts)
         released: IntArray = self.decode(fresh + self.encoded(time))[0].astype(np.int64)
         return released
 
-    def _column(self, time: int) -> int:
-        if not self._columns.size or time % _MARK == 0:
-            first = time - time % _MARK
-            count = min(_MARK, self._factors.episodes - first)
-            self._columns = self._factors.columns_of(first, count)
-        return int(self._columns[time % _MARK])
-
     def encoded(self, time: int) -> IntArray:
         """Row ``time`` of C·D·x, in grid steps."""
         from discreet.privacy.mechanisms._kernels import encode_row
 
-        if self._encoder is None:
-            self._encoder = self._factors.encoder()
         row = np.zeros(self.cells, np.int64)
-        encode_row(self._encoder, time, self._times, self._cells, self._amounts, row)
+        encode_row(self._factors.encoder, time, self._times, self._cells, self._amounts, row)
         return row
-
-
-def calibrated(
-    kind: Callable[..., ToeplitzNoise],
-    trust: "PrivateTrust",
-    sensitivity: Sensitivity,
-    episodes: int,
-    longest: int,
-) -> tuple[CumulativeNoise, Guarantee]:
-    """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid.
-
-    Args:
-        kind: makes the noise of so many ``steps`` on a ``grid``.
-        trust: epsilon and delta.
-        sensitivity: how far one user moves the counters.
-        episodes: releases that are made.
-        longest: releases that the grid and its cost must serve.
-    """
-    epsilon, delta = float(trust.epsilon), float(trust.delta)
-    most = sensitivity.participations * math.sqrt(sensitivity.squares)
-    grid = Grid.of(gaussian_sigma(most, epsilon, delta), longest, sensitivity.pile)
-    l2 = kind(episodes=episodes, steps=1.0, grid=grid).l2(sensitivity)
-    sigma = gaussian_sigma(l2, epsilon, delta)
-    # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
-    steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
-    lost = grid_delta(steps, sensitivity.units * longest, epsilon)
-    sigma = grid_sigma(l2, epsilon, delta, lost=lost, most=delta / 100)
-    noise = kind(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
-    return noise, guaranteed(trust, trust.epsilon, trust.delta, apart=sensitivity.apart)
 
 
 def square_root(
     trust: "PrivateTrust", sensitivity: Sensitivity, episodes: int
 ) -> tuple[CumulativeNoise, Guarantee]:
-    """The column-normalised square root for a stream of this length."""
-    return calibrated(ToeplitzNoise, trust, sensitivity, episodes, episodes)
+    """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
+    epsilon, delta = float(trust.epsilon), float(trust.delta)
+    most = sensitivity.participations * math.sqrt(sensitivity.squares)
+    grid = Grid.of(gaussian_sigma(most, epsilon, delta), episodes, sensitivity.pile)
+    l2 = ToeplitzNoise(episodes=episodes, steps=1.0, grid=grid).l2(sensitivity)
+    sigma = gaussian_sigma(l2, epsilon, delta)
+    # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
+    steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
+    lost = grid_delta(steps, sensitivity.units * episodes, epsilon)
+    sigma = grid_sigma(l2, epsilon, delta, lost=lost, most=delta / 100)
+    noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
+    return noise, guaranteed(trust, trust.epsilon, trust.delta, apart=sensitivity.apart)
 
 
 toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))
