@@ -1,12 +1,16 @@
 """The reviewer's bundle: a bare Python confirms it, finds every edit, and it tells no names."""
 
 import base64
+import dataclasses
 import hashlib
+import html
 import json
+import math
 import re
 import subprocess
 import sys
 import zipfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +21,15 @@ pytest.importorskip("flint")
 
 import discreet
 from discreet.errors import StudyError
+from discreet.learners.base import Problem
+from discreet.learners.learn import make_batch_learner
+from discreet.learners.registry import _SHIPPED, get_learner
+from discreet.mdp.shape import Shape
 from discreet.mdp.simulation import sample_trajectories
-from discreet.privacy.certificates import verify
+from discreet.privacy.accounting.closed_forms import gaussian_epsilon
+from discreet.privacy.certificates import certify, verify
+from discreet.privacy.mechanisms.registry import everything
+from discreet.privacy.trust import TRUST_MODELS
 from discreet.study.dossier import review
 from discreet.study.dossier.bundle import members, zipped
 from discreet.study.dossier.evidence import proofs
@@ -28,12 +39,12 @@ from helpers.dossiers import small
 from helpers.studies import everything_in, reports_of
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=2, relabel=1)
+RNG = np.random.default_rng(0)
 TRUSTS = {
     "central": (discreet.Central(1, 1e-6), {}),
     "twice": (discreet.Central(1, participations=2), {"learner": "trial"}),
     "local": (discreet.Local(2), {}),
     "shuffle": (discreet.Shuffle(2, 1e-6), {"episodes": 2_000}),
-    "stream": (discreet.Local(2), {"learner": "ldp-obi"}),
     "none": (discreet.NoPrivacy(), {}),
 }
 
@@ -249,25 +260,32 @@ def certificate(**changes):
     """Another certificate in its file and in the page, with its digest in both."""
 
     def edited(files):
-        from discreet.privacy.certificates.verify import digest
-
-        old = files["certificate-0.json"].decode().rstrip("\n")
-        data = json.loads(old)
+        data = json.loads(files["certificate-0.json"])
         for field, value in changes.items():
             part, _, inner = field.partition("__")
             if inner:
                 data[part][inner] = value
             else:
                 data[part] = value
-        before, data["digest"] = data["digest"], digest(data)
-        new = json.dumps(data, indent=1)
-        coded = [base64.b64encode(f"{text}\n".encode()).decode() for text in (old, new)]
-        page = files["dossier.html"].decode().replace(*coded).replace(before, data["digest"])
-        for field, value in data["noise"].items():  # and what the page says of the noise
-            page = re.sub(f"(its {field}, exactly</td><td>)[^<]*", rf"\g<1>{value}", page)
-        return files | {"certificate-0.json": f"{new}\n".encode(), "dossier.html": page.encode()}
+        return forged(files, data)
 
     return edited
+
+
+def forged(files, data):
+    """The same bundle with this certificate, and a page that is made for it."""
+    old = files["certificate-0.json"].decode().rstrip("\n")
+    before, data["digest"] = json.loads(old)["digest"], verify.digest(data)
+    new = json.dumps(data, indent=1)
+    coded = [base64.b64encode(f"{text}\n".encode()).decode() for text in (old, new)]
+    shown = [html.escape(text).replace("&quot;", "&#34;") for text in (old, new)]
+    page = files["dossier.html"].decode().replace(*coded).replace(*shown)
+    page = page.replace(before, data["digest"])
+    told = {"mechanism": data["release"]["mechanism"], "noise distribution": data["noise"]["name"]}
+    told["statistics"] = ", ".join(data["release"]["statistics"])
+    for field, value in (told | {f"its {n}, exactly": v for n, v in data["noise"].items()}).items():
+        page = re.sub(f"({field}</td><td>)[^<]*", rf"\g<1>{value}", page)
+    return files | {"certificate-0.json": f"{new}\n".encode(), "dossier.html": page.encode()}
 
 
 EDITS = {
@@ -341,6 +359,94 @@ def test_an_edit_is_found_by_who_compares_the_files(what, files, tmp_path):
     check, change = EDITS[what]
     refused = found(summed(change(files)), tmp_path / "review", "files", check)
     assert list(refused) == [check]
+
+
+def settled_by(trust, learner="flow-ucb", stationary=False, **settings):
+    """What `review` derives from a design, and what the mechanism of that study says of itself."""
+    problem = Problem(Shape(3, 2, 4), 5_000, np.ones(3, np.bool_), stationary)
+    made = make_batch_learner(get_learner(learner), problem, trust, RNG, settings)
+    said = made.mechanism.release_facts(5_000)
+    bundle = Bundle(Path())
+    bundle.design = {
+        "learner": learner,
+        "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
+        "names": {"states": 3, "actions": 2, "steps": 4},
+        "stationary": stationary,
+        "settings": settings,
+    }
+    bundle.batches = [{"users": 5_000}]
+    return review.settled(bundle, said), said
+
+
+@pytest.mark.parametrize("learner", [n for n, one in _SHIPPED.items() if one.schedule == "batch"])
+@pytest.mark.parametrize("name", [
+    f"{m.trust} {m.name}" for m in everything() if m.schedule == "batch" and m.trust != "none"
+])  # fmt: skip
+def test_the_review_settles_what_every_learner_and_mechanism_releases(learner, name):
+    """A field, a learner or a mechanism that is new has to be settled in `review`, too."""
+    model, _, mechanism = name.partition(" ")
+    trust = TRUST_MODELS[model](2.0, 1e-6, mechanism=mechanism)
+    cases = [{}, {"stationary": True}]
+    cases += [{"structure": "paper"}] if learner in ("pe", "sdp-pe") else []
+    for settings in cases:
+        due, said = settled_by(trust, learner, **settings)
+        assert due.keys() == said.keys()
+        assert [field for field in said if said[field] not in due[field]] == []
+        assert all(len(due[field]) == 1 for field in due if field != "users")
+
+
+def test_the_review_knows_what_auto_compares():
+    for model in ("central", "local", "shuffle"):
+        kind = TRUST_MODELS[model]
+        trusts = [kind(1.0, delta, participations=m) for delta in (0.0, 1e-6) for m in (1, 2)]
+        found = {c.mechanism for t in trusts for c in t.candidates("batch")}
+        assert found == set(review.AUTO[kind.__name__])
+
+
+def test_the_certificate_of_a_smaller_release_is_found(tmp_path):
+    """Of rewards alone, 0.816 sigma: all else agrees, and what is released has epsilon 1.24."""
+    trust = discreet.Central(1, 1e-6, mechanism="gaussian")
+    study = small(tmp_path / "study.db", trust)
+    told(study, 0)
+    study.close()
+    files = bundled(study)
+    usual, rewards = study.mechanism, trust.calibrate(study.problem.shape, statistics=("rewards",))
+    data, wrong = json.loads(files["certificate-0.json"]), certify(rewards).to_dict()
+    wrong["release"]["last_transitions"] = False
+    delivered = gaussian_epsilon(float(Fraction(wrong["noise"]["sigma"])), math.sqrt(6), 1e-6)
+    assert usual.guarantee.epsilon == 1 and delivered > 1.2
+    assert wrong.keys() == data.keys() and verify.check(wrong | {"digest": verify.digest(wrong)})
+    refused = found(summed(forged(files, wrong)), tmp_path / "review")
+    assert refused == {
+        "certificates": 'certificate-0.json is about statistics ["rewards"], not '
+        '["transitions", "rewards"]'
+    }
+
+
+FIELDS = {
+    "trust": "local", "schedule": "continual", "mechanism": "bounded", "participations": 2,
+    "states": 2, "actions": 3, "horizon": 1, "statistics": ["transitions"],
+    "last_transitions": True, "users": 24, "separation": 2, "honest": "1/2", "stationary": True,
+    "episodes": 300, "note": "of no study",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_of_a_certificate_is_compared(field, files, tmp_path):
+    """Even if `verify.py` accepted it: each is what the design says, or an error."""
+    data = json.loads(files["certificate-0.json"])
+    data["release"][field] = FIELDS[field]
+    bundle = Bundle(unpacked(forged(files, data), tmp_path / "review"))
+    with pytest.raises(Refused, match=f"{field}"):
+        review._check_release(bundle, "certificate-0.json", data)
+
+
+def test_a_part_that_is_not_settled_is_an_error(files, tmp_path):
+    data = json.loads(files["certificate-0.json"])
+    assert set(data) == {"release", "epsilon", "delta", *review.PROVEN}
+    bundle = Bundle(unpacked(files, tmp_path / "review"))
+    with pytest.raises(Refused, match="says 'seed', which nothing of this study settles"):
+        review._check_release(bundle, "certificate-0.json", data | {"seed": 7})
 
 
 def test_another_difference_or_standard_error_is_found(files, tmp_path):

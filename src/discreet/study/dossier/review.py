@@ -10,8 +10,8 @@ it, stands alone and is trusted. Claims of `dossier.html` that the other files c
   in more batches than the guarantee allows;
 - `design.json` is what the first entry quotes, and the page prints it;
 - the guarantee of the last entry is the design's, and the page's;
-- every certificate is proven again, for this design, at most this epsilon and delta, and is the one
-  that the page holds;
+- every certificate is proven again, at most this epsilon and delta, is about the release of this
+  design in every field (`settled`), and is the one that the page holds;
 - `policy.json` is the policy that the ledger recorded and the page shows, with its differences;
 - the words about this kind of privacy, and the looks of the page, are those of this program.
 
@@ -71,6 +71,19 @@ MEANING = (
     r"harms at most (\S+) in 100 with",
 )
 """What a page says that epsilon and delta mean."""
+PAIR, ALL = ["transitions", "rewards"], ["transitions", "visits", "rewards"]
+LEARNERS = {
+    **dict.fromkeys(("explore-then-commit", "flow-ucb", "trial"), (PAIR, False)),
+    **dict.fromkeys(("pe", "sdp-pe"), (PAIR, True)),
+}
+"""Learner -> the statistics that it has released, and whether with the last step's transitions."""
+AUTO = {"Central": ["gaussian", "laplace"], "Local": ["split"], "Shuffle": ["histogram"]}
+"""Trust -> the mechanisms that ``auto`` compares."""
+WITHOUT_LAST = {("Central", "gaussian"), ("Central", "laplace"), ("Local", "split"),
+                ("Shuffle", "histogram")}  # fmt: skip
+"""Which can leave out transitions of the last step (a curator: of these two statistics alone)."""
+PROVEN = ("format", "noise", "method", "bound", "digest")
+"""What a certificate says besides; `verify.py` refuses it unless it is enough for the release."""
 FIRST, LAST = 20, 20
 """Entries of a long ledger that the page shows."""
 UNCHECKED = (
@@ -83,6 +96,8 @@ UNCHECKED = (
     "the deviation of the noise (5), today's value, what such a study finds, notes and the picture "
     "(7), the page's own software (9), the commands (10)",
     "that the program that ran drew this noise: `discreet check study` tries it at the operator's",
+    "which of the mechanisms that `auto` compares was taken; before a batch was counted, for how "
+    "many people a certificate of shuffled messages is",
     "what people do: raw data that was kept, one person under two names, a shuffler that colludes",
 )
 """What no file of a bundle can show."""
@@ -479,29 +494,19 @@ def _verifier(bundle: Bundle) -> ModuleType:
 
 
 def _check_release(bundle: Bundle, name: str, data: Any) -> None:
-    """The certificate is about the release of this design, and proves what is guaranteed."""
-    design, release, page = bundle.design, data["release"], bundle.page
-    due = {
-        "trust": design["trust"]["model"].lower(),
-        "participations": design["trust"]["participations"],
-        "states": bundle.size("states"),
-        "actions": bundle.size("actions"),
-        "horizon": bundle.size("steps"),
-    }
-    if release["schedule"] == "continual":
-        due |= {"episodes": design["episodes"], "stationary": design["stationary"]}
-    if (users := release.get("users")) is not None and bundle.batches:
-        sizes = {entry["users"] for entry in bundle.batches}
-        expect(users in sizes, f"{name} is about a batch of {users} users, and there is none")
-    if "honest" in release:
-        share = Fraction(release["honest"])
-        expect(share <= Fraction(repr(design["trust"]["honest"])), f"{name} relies on more honesty")
-    for field, value in due.items():
-        expect(release[field] == value, f"{name} is about {field} {release[field]}, not {value}")
+    """Every field is settled: by the design and the ledger (`settled`), or by the proof itself."""
+    release, due = data["release"], settled(bundle, data["release"])
+    for field in [*due, *release]:
+        expect(field in due, f"{name} says {field!r}, which nothing of this study settles")
+        said, allowed = json.dumps(release.get(field)), [json.dumps(each) for each in due[field]]
+        expect(said in allowed, f"{name} is about {field} {said}, not {' or '.join(allowed)}")
     epsilon, delta, _, _ = _guaranteed(bundle.entries[-1]["guarantee"])
     for field, stated in (("epsilon", epsilon), ("delta", delta)):
         proven = bundle.releases * Fraction(data[field])
         expect(proven <= Fraction(stated), f"{name} proves a larger {field} than is guaranteed")
+    for field in sorted(set(data) - {"release", "epsilon", "delta", *PROVEN}):
+        raise Refused(f"{name} says {field!r}, which nothing of this study settles")
+    page = bundle.page
     page.says(5, "mechanism", release["mechanism"])
     page.says(5, "statistics", ", ".join(release["statistics"]))
     page.says(5, "noise distribution", data["noise"]["name"])
@@ -510,6 +515,38 @@ def _check_release(bundle: Bundle, name: str, data: Any) -> None:
             text = json.dumps(value) if isinstance(value, list | dict) else str(value)
             shown = field == "name" or page.fact(5, f"its {field}, exactly").startswith(text[:150])
             expect(shown, f"the page prints another {field} of the noise than {name}")
+
+
+def settled(bundle: Bundle, release: Any) -> dict[str, list[Any]]:
+    """What a certificate may say of the release, field by field: any of these, and nothing else.
+
+    The mechanism is the design's, or one of those that ``auto`` compares; all the rest follows.
+    """
+    design, trust = bundle.design, bundle.design["trust"]
+    learner, asked, known = design["learner"], trust["mechanism"], ", ".join(LEARNERS)
+    expect(learner in LEARNERS, f"what {learner!r} has released is not known here, only of {known}")
+    statistics, last = LEARNERS[learner]
+    if design["settings"].get("structure") == "paper":
+        statistics = ALL
+    without = (trust["model"], release.get("mechanism")) in WITHOUT_LAST
+    kept = last or design["stationary"] or not without
+    central = trust["model"] == "Central" and statistics != PAIR
+    found: dict[str, list[Any]] = {
+        "trust": [trust["model"].lower()],
+        "schedule": ["batch"],
+        "mechanism": AUTO[trust["model"]] if asked == "auto" else [asked],
+        "participations": [trust["participations"]],
+        "states": [bundle.size("states")],
+        "actions": [bundle.size("actions")],
+        "horizon": [bundle.size("steps")],
+        "statistics": [statistics],
+        "last_transitions": [kept or central],
+    }
+    if trust["model"] == "Shuffle":
+        sizes = {entry["users"] for entry in bundle.batches}
+        found["honest"] = [str(Fraction(repr(trust["honest"])))]
+        found["users"] = [None, *(sorted(sizes) or [release.get("users")])]  # null: of every batch
+    return found
 
 
 def check_policy(bundle: Bundle) -> str:
