@@ -145,11 +145,17 @@ def test_a_clone_with_changes_is_not_ready(release, tmp_path, monkeypatch):
 
 
 def test_versions_and_dates_that_differ_are_not_ready(release, tmp_path, monkeypatch):
-    release.check_version(discreet.__version__)
     for name in ("src/discreet/__init__.py", "CITATION.cff", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(release, "ROOT", tmp_path)
+    changelog = (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    released = changelog[changelog.index(f"## [{discreet.__version__}]") :]
+    (tmp_path / "CHANGELOG.md").write_text(f"## [Unreleased]\n\n{released}")
+    with pytest.raises(release.NotReadyError, match=r"versions differ.*Unreleased"):
+        release.check_version(discreet.__version__)
+    (tmp_path / "CHANGELOG.md").write_text(released)
+    release.check_version(discreet.__version__)
     with pytest.raises(release.NotReadyError, match="versions differ"):
         release.check_version("0.0.1")
     text = (tmp_path / "CITATION.cff").read_text("utf-8")

@@ -123,8 +123,8 @@ class TestUsers:
     def test_a_whole_number_is_one_user(self):
         assert self.read([7, 7.0, np.int64(7), "7"]) == ([0, 0, 0, 0], ["7"])
 
-    def test_text_of_digits_stays_as_it_is(self):
-        assert self.read(["007", "7", "7.0"]) == ([0, 1, 2], ["007", "7", "7.0"])
+    def test_a_number_with_zeros_before_it_is_another_user(self):
+        assert self.read(["007", "7", "7.0"]) == ([0, 1, 1], ["007", "7"])
 
     @pytest.mark.parametrize(
         ("value", "sentence"),
