@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.privacy.sampling import kernels, samplers
+from discreet.privacy.sampling import samplers
 from discreet.privacy.sampling.samplers import (
     SecureSampler,
     SimulationSampler,
@@ -214,19 +214,6 @@ def test_floors_of_exponentials_are_geometric(scale):
             p * geometric[k + abs(x)] for k, p in geometric.items() if k + abs(x) in geometric
         )
         assert mass == pytest.approx(math.tanh(0.5 / scale) * math.exp(-abs(x) / scale), rel=1e-9)
-
-
-def test_compiled_bits_are_below_their_probability():
-    class Uniform:
-        def __init__(self):
-            self.values = iter([0.0, 0.2, 0.3, 0.999])
-
-        def random(self):
-            return next(self.values)
-
-    out = np.zeros(4, np.int64)
-    kernels.fill_bits.py_func(Uniform(), 0.3, out)
-    assert out.tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("weights", [[2**61, 2**61], [2**62 - 1, 1]])

@@ -6,8 +6,7 @@ for each release. A draw must never be repeated, neither to choose among several
 was interrupted: two draws about the same counts average out the noise. `SimulationSampler` is
 seeded and fast; what is made with it is stamped as a simulation and protects nobody.
 
-No floating-point noise is ever released (float Laplace on counts leaks through its rounding). Large
-simulated draws are compiled (`kernels`): normals by the ziggurat, Laplace noise digit by digit.
+No floating-point noise is ever released (float Laplace on counts leaks through its rounding).
 """
 
 import functools
@@ -15,9 +14,6 @@ import importlib
 import math
 import os
 from collections.abc import Callable
-from decimal import Decimal, localcontext
-from functools import lru_cache
-from itertools import pairwise
 from types import ModuleType
 from typing import NamedTuple, Protocol
 
@@ -26,158 +22,6 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, WordArray
 from discreet.errors import InvalidInputError, MissingExtraError
-
-# Normal draws from one random word each: the ziggurat of Marsaglia and Tsang (2000), 256 layers.
-#
-# The area under f(x) = exp(-x²/2), x >= 0, is covered by 256 layers of one area V. Layer i >= 1 is
-# the rectangle [0, x_i] times [f(x_i), f(x_(i+1))]; layer 0 is the rectangle [0, R] times [0, f(R)]
-# with the tail beyond R, and x_0 = V/f(R) is the width of a rectangle of the same area. A word
-# names a layer (eight bits), a sign (one) and a place x = u·x_i (52 bits). Left of x_(i+1) the
-# whole height of the layer lies under f, and x is taken (98.5% of the words). Otherwise x is taken
-# with the probability that a point above it lies under f, or comes from the tail, or all begins
-# anew.
-#
-# So every x is a point that is uniform under f, up to 52 bits of u and the rounding of the widths,
-# as in NumPy's own normals: total variation below 1e-15·sigma once it is rounded to integers.
-
-LAYERS = 256
-TAIL = 3.6541528853610088
-"""R, where the tail begins; it makes all layers fit (printed by Marsaglia and Tsang)."""
-
-
-class NormalLayers(NamedTuple):
-    """The layers.
-
-    Attributes:
-        widths: ``[257]``, x_i from x_0 to x_256 = 0.
-        heights: ``[257]``, f(x_i); f(x_0) is not used.
-        inside: ``[256]``, x_(i+1)/x_i in units of 2^-52: places below need no further question.
-    """
-
-    widths: FloatArray
-    heights: FloatArray
-    inside: WordArray
-
-
-@lru_cache(maxsize=1)
-def normal_layers() -> NormalLayers:
-    """Widths from the tail upwards.
-
-    >>> layers = normal_layers()
-    >>> round(float(layers.inside[1:].mean() / 2**52), 3)  # how many words need no question
-    0.985
-    """
-    area = TAIL * _f(TAIL) + math.sqrt(math.pi / 2) * math.erfc(TAIL / math.sqrt(2))
-    widths = [area / _f(TAIL), TAIL]
-    while len(widths) < LAYERS:
-        widths.append(math.sqrt(-2 * math.log(area / widths[-1] + _f(widths[-1]))))
-    widths.append(0.0)
-    ratios = [narrow / wide for wide, narrow in pairwise(widths)]
-    return NormalLayers(
-        np.array(widths),
-        np.array([_f(x) for x in widths]),
-        np.array([int(ratio * 2.0**52) for ratio in ratios], np.uint64),
-    )
-
-
-def _f(x: float) -> float:
-    return math.exp(-x * x / 2)
-
-
-# Discrete Laplace noise by the digits of a geometric number: tables of exact probabilities.
-#
-# With q = exp(-1/scale), P(X = x) is proportional to q^|x|. Three facts make a draw of it:
-#
-# 1. *Sign.* Let G be geometric, P(G = g) = (1-q)·q^g, and let s be one with probability q/(1+q),
-#    independent of G. Then X = G if s = 0, and X = -1-G otherwise: P(X = x) = (1-q)/(1+q)·q^x for
-#    x >= 0, and q/(1+q)·(1-q)·q^(-x-1) = (1-q)/(1+q)·q^|x| for x < 0. Nothing is rejected, and
-#    -1-G is the complement of the bits of G.
-# 2. *Digits.* Written to the base B = 1024, G = y·B^d + z_(d-1)·B^(d-1) + ... + z_0, and q^G is the
-#    product of q^(y·B^d) and of all q^(z_j·B^j). So the digits are independent: y is geometric with
-#    ratio q^(B^d), and P(z_j) is proportional to q^(z_j·B^j) on 0 .. B-1.
-# 3. *Tables.* The pair (y, s), as the number 2y + s below B, and every z_j is drawn from an alias
-#    table (Walker 1977; Vose 1991) of B columns, 2^54 chances each: a random word of 64 bits names
-#    a column by its low ten bits, and the others decide between the two values of that column.
-#
-# d is the least with scale/B^d <= 11: then y reaches 512 with a probability below e^-46 < 2^-64,
-# and such a y is never drawn.
-#
-# **Exactness.** Probabilities are computed to sixty decimal digits and rounded to multiples of
-# 2^-64, with sum one; the tables hold these multiples exactly. Rounding moves less than 1024·2^-65
-# = 2^-55 of mass per digit, the cut tail less than 2^-64. So the distribution of a draw is within
-# (d + 1)·2^-55 of the stated one in total variation, whatever the scale (d = 1 up to 11,264, and 5
-# at the largest scale allowed, 1e15).
-
-
-DIGIT_BITS = 10
-_BASE = 1 << DIGIT_BITS
-_CHANCES = 1 << (64 - DIGIT_BITS)
-"""Of one column of a table."""
-_LARGEST_TOP = 11
-"""Scales up to here need no digits below the first."""
-
-
-@lru_cache(maxsize=64)
-def laplace_tables(scale: float) -> WordArray:
-    """Alias tables of (y, sign) and of the digits below, the highest first: ``[d + 1, 1024]``.
-
-    >>> laplace_tables(3.0).shape, laplace_tables(1800.0).shape
-    ((1, 1024), (2, 1024))
-    """
-    return np.array([alias_words(weights) for weights in digit_weights(scale)])
-
-
-def digit_weights(scale: float) -> list[list[int]]:
-    """The probabilities behind `laplace_tables`, in units of 2^-64."""
-    below = 0
-    while scale > _LARGEST_TOP * _BASE**below:
-        below += 1
-    with localcontext() as context:
-        context.prec = 60
-        rate = -1 / Decimal(scale)
-        odds = rate.exp()
-        tops = _powers((rate * _BASE**below).exp(), _BASE // 2)
-        digits = [[mass for top in tops for mass in (top, top * odds)]]
-        for digit in reversed(range(below)):
-            digits.append(_powers((rate * _BASE**digit).exp(), _BASE))
-        return [_rounded(masses) for masses in digits]
-
-
-def _powers(ratio: Decimal, count: int) -> list[Decimal]:
-    powers = [Decimal(1)]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * ratio)
-    return powers
-
-
-def _rounded(masses: list[Decimal]) -> list[int]:
-    """Multiples of 2^-64 that add up to one; what rounding leaves goes to the largest."""
-    unit = (1 << 64) / sum(masses, Decimal(0))
-    weights = [int((mass * unit).to_integral_value()) for mass in masses]
-    weights[0] += (1 << 64) - sum(weights)
-    return weights
-
-
-def alias_words(weights: list[int]) -> WordArray:
-    """Columns as words: how many chances stay in the column, then who gets the others.
-
-    A column that keeps all its chances names itself, so that one chance less changes nothing.
-    """
-    left = [*weights, *[0] * (_BASE - len(weights))]
-    words = np.zeros(_BASE, np.uint64)
-    small = [i for i in range(_BASE) if left[i] < _CHANCES]
-    large = [i for i in range(_BASE) if left[i] >= _CHANCES]
-    while small and large:
-        low, high = small.pop(), large.pop()
-        words[low] = left[low] << DIGIT_BITS | high
-        left[high] -= _CHANCES - left[low]
-        (small if left[high] < _CHANCES else large).append(high)
-    for full in large + small:
-        words[full] = _CHANCES - 1 << DIGIT_BITS | full
-    return words
-
-
-# The samplers.
 
 Size = int | tuple[int, ...]
 Measurement = Callable[[list[int]], list[int]]
@@ -191,13 +35,7 @@ total variation (Kairouz, Liu and Steinke, 2021, Proposition 5): below 1e-17 for
 _ROUNDED_SIGMA = 1e7
 """From here on a rounded normal is within 1/(8·sigma²) < 2e-15 of a discrete Gaussian in total
 variation (proof in `mechanisms.toeplitz`)."""
-_MANY = 1 << 13
-"""From here on draws are compiled: below it, loading the compiler costs more than it saves."""
-_FEW_TERMS = 12
-"""Up to here sums of Laplace draws are faster term by term than through gammas and Poissons."""
 _CHUNK = 1 << 20
-GENERATORS = 64
-"""Generators that a large draw runs side by side (see `kernels`)."""
 
 
 class Sampler(Protocol):
@@ -235,10 +73,6 @@ class Sampler(Protocol):
         """A uniformly random order of ``range(length)``."""
 
 
-def _many(size: Size) -> bool:
-    return math.prod((size,) if isinstance(size, int) else size) >= _MANY
-
-
 def check_scale(**values: float) -> None:
     """Each noise scale is positive and small enough for integers in double precision."""
     _validate.positive(**values)
@@ -267,8 +101,7 @@ class SimulationSampler:
     """Seeded and fast: for research, worth nothing for real users.
 
     Every draw has the stated distribution up to the rounding of doubles (total variation below
-    1e-12 for all scales up to 1e4, growing with the scale as 1e-16·scale after that). Large draws
-    of Laplace noise do not depend on it: their tables are exact (`digit_weights`).
+    1e-12 for all scales up to 1e4, growing with the scale as 1e-16·scale after that).
 
     >>> SimulationSampler(np.random.default_rng(0)).discrete_laplace(2.0, 5).dtype
     dtype('int64')
@@ -282,11 +115,9 @@ class SimulationSampler:
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
         """Difference of two geometrics; floor(scale · exponential) is one, for every scale."""
         check_scale(scale=scale)
-        if _many(size):
-            return self._laplaces(scale, 1, size)
         up = np.floor(scale * self._rng.standard_exponential(size))
-        down = np.floor(scale * self._rng.standard_exponential(size))
-        return (up - down).astype(np.int64)
+        up -= np.floor(scale * self._rng.standard_exponential(size))
+        return np.asarray(up, np.int64)
 
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
         """Inverse cumulative table below sigma = 1, rejection from a rounded normal above."""
@@ -296,30 +127,10 @@ class SimulationSampler:
             cumulative = np.cumsum(probabilities)
             index = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], "right")
             return np.asarray(values[index], np.int64)
-        if _many(size):
-            from discreet.privacy.sampling.kernels import fill_gaussian, fill_rounded
-
-            out = np.empty(size, np.int64)
-            fill = fill_rounded if sigma >= _ROUNDED_SIGMA else fill_gaussian
-            fill(self._rng, self._states(), normal_layers(), float(sigma), out.reshape(-1))
-            return out
         if sigma >= _ROUNDED_SIGMA:
             return np.rint(sigma * self._rng.standard_normal(size)).astype(np.int64)
         flat = self._rejection(sigma, math.prod((size,) if isinstance(size, int) else size))
         return flat.reshape(size)
-
-    def _laplaces(self, scale: float, terms: int, size: Size) -> IntArray:
-        from discreet.privacy.sampling.kernels import fill_laplace
-
-        out = np.empty(size, np.int64)
-        fill_laplace(self._states(), laplace_tables(float(scale)), terms, out.reshape(-1))
-        return out
-
-    def _states(self) -> WordArray:
-        """Generators of one large draw, seeded by this sampler's own."""
-        if isinstance(self._rng.bit_generator, np.random.PCG64):  # words of 64 bits, at once
-            return np.asarray(self._rng.bit_generator.random_raw((4, GENERATORS)), np.uint64)
-        return self._rng.integers(0, 1 << 64, (4, GENERATORS), np.uint64)
 
     def _rejection(self, sigma: float, count: int) -> IntArray:
         # Propose x ~ N(0, s²) with s² = sigma² + sigma/2 and round it to y. Given y, the target
@@ -345,12 +156,6 @@ class SimulationSampler:
         check_trials(trials)
         _validate.probability(probability=probability)
         if isinstance(trials, int) and trials == 1:
-            if _many(size):
-                from discreet.privacy.sampling.kernels import fill_bits
-
-                out = np.empty(size, np.int64)
-                fill_bits(self._rng, float(probability), out.reshape(-1))
-                return out
             return (self._rng.random(size) < probability).astype(np.int64)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
@@ -358,8 +163,6 @@ class SimulationSampler:
         """Difference of two negative binomials (each a Poisson with a gamma mean)."""
         check_scale(scale=scale)
         _validate.count(0, users=users)
-        if _many(size) and users <= _FEW_TERMS:
-            return self._laplaces(scale, users, size)
         mean_of_one = 1.0 / math.expm1(1.0 / scale) if scale > 1e-2 else math.exp(-1.0 / scale)
         up = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))
         down = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))
