@@ -89,8 +89,8 @@ def made():
             distributions.GaussianGrid(
                 sigma=Fraction(26 * 2**24),
                 length=100,
-                squared_norm=2**48,
-                coefficients="0" * 64,
+                encoder=(2**24,) + (0,) * 99,
+                columns=(1,) * 100,
                 squares=36,
                 cells=36,
             ),

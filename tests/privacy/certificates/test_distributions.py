@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("flint")
 
+from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.certificates.distributions import (
@@ -18,7 +19,6 @@ from discreet.privacy.certificates.distributions import (
     PiledGaussian,
     PoissonNoise,
     TableNoise,
-    coefficients_digest,
 )
 from discreet.privacy.certificates.document import (
     Claim,
@@ -320,8 +320,8 @@ def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
     noise = GaussianGrid(
         sigma=Fraction(1200),
         length=2,
-        squared_norm=sum(c * c for c in coefficients),
-        coefficients=coefficients_digest(coefficients),
+        encoder=tuple(coefficients),
+        columns=(1, 1),
         squares=4,
         cells=4,
     )
@@ -337,8 +337,16 @@ def test_the_longest_column_is_that_of_the_factorisation():
     noise, factors = claim_of(stream).noise, stream.noise.factors
     assert noise.squared_norm == factors.column_square() * 4**factors.grid.bits
     assert (noise.squares, noise.cells, noise.length) == (216, 36, 50)
-    listed = [*factors.encoder.tolist(), *factors.columns.tolist()]
-    assert noise.coefficients == coefficients_digest(listed)
+
+
+def test_of_a_square_root_nothing_is_said_that_is_not_computed():
+    again = Central(epsilon=1, delta=1e-6, mechanism="toeplitz", participations=5)
+    stream = again.calibrate(SHAPE, schedule="continual", episodes=50)
+    with pytest.raises(UnsupportedError, match="cover one participation, not 5"):
+        claim_of(stream)
+    alone = Central(epsilon=1, delta=1e-6, mechanism="toeplitz")
+    with pytest.raises(UnsupportedError, match="at most 300,000 episodes, got 300,001"):
+        claim_of(alone.calibrate(SHAPE, schedule="continual", episodes=300_001))
 
 
 def test_epsilon_and_delta_are_the_smaller_of_decimal_and_double():

@@ -19,7 +19,6 @@ from discreet.privacy.certificates.distributions import (
     OneStep,
     TableNoise,
     best_order,
-    coefficients_digest,
     concentrated,
 )
 from helpers.curves import delta_of_moves, exact_gaussian, growth_of, moved, stick
@@ -102,12 +101,12 @@ def test_laplace_noise_is_units_over_scale_exactly(scale, units):
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def grid(sigma, columns, squares=1, cells=1):
+def grid(sigma, column, squares=1, cells=1):
     return GaussianGrid(
         sigma=Fraction(sigma),
-        length=max(map(len, columns)),
-        squared_norm=max(sum(c * c for c in column) for column in columns),
-        coefficients=coefficients_digest(itertools.chain(*columns)),
+        length=len(column),
+        encoder=column,
+        columns=(1,) * len(column),
         squares=squares,
         cells=cells,
     )
@@ -120,12 +119,12 @@ def test_a_grid_is_never_better_than_its_noise(column, epsilon):
     sigma, epsilon = Fraction(4), Fraction(epsilon)
     noise = exact_gaussian(sigma, 24, digits=30)
     truth = delta_of_moves(noise, list(column), float(epsilon))
-    found, _ = bound(grid(sigma, [column]), epsilon)
+    found, _ = bound(grid(sigma, column), epsilon)
     assert found >= truth * (1 - Fraction(1, 10**9))
 
 
 def test_the_price_of_the_grid_falls_with_its_fineness():
-    found = [bound(grid(4 * 2**bits, [(2**bits,)]), Fraction(1, 2))[0] for bits in (0, 3, 6, 20)]
+    found = [bound(grid(4 * 2**bits, (2**bits,)), Fraction(1, 2))[0] for bits in (0, 3, 6, 20)]
     assert found[0] > found[1] > found[2] > found[3]
     limit = (
         math.erfc(-(1 / 8 - 2) / math.sqrt(2))
@@ -135,7 +134,7 @@ def test_the_price_of_the_grid_falls_with_its_fineness():
 
 
 def test_more_cells_and_longer_streams_cost_more():
-    noise = grid(40, [(30, 10)])
+    noise = grid(40, (30, 10))
     wider = GaussianGrid(**(vars(noise) | {"cells": 9}))
     longer = GaussianGrid(**(vars(noise) | {"length": 50}))
     plain = bound(noise, 1)[0]

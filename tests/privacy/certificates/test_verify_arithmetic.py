@@ -479,15 +479,15 @@ def test_long_tables_are_reported_by_their_digest():
     assert verify._read([1, 2, 1]) == "[1, 2, 1]"
 
 
-def test_coefficients_are_named():
+def test_the_norm_of_a_square_root_is_computed():
     data = {
         "format": "discreet-certificate/1",
         "noise": {
             "name": "gaussian-grid",
             "sigma": str(26 * 2**24),
             "length": 100,
-            "squared_norm": 2**48,
-            "coefficients": "0" * 64,
+            "encoder": [2**12] * 25 + [0] * 75,
+            "columns": [819] * 100,  # 25 entries of 4096, times 819: just below 2^24
         },
         "release": release("central continual", "toeplitz"),
         "epsilon": "1",
@@ -496,13 +496,22 @@ def test_coefficients_are_named():
         "bound": "1/1000000",
     }
     found = verify.proven(data, verify.check(data))
-    assert found["noise"]["coefficients"] == "0" * 64
-    assert "coefficients of a square root" in found["not_covered"][1]
     assert "  one user moves squares 36, cells 36" in verify.report(found)
     with pytest.raises(verify.Refused, match="the release's episodes"):
         verify.check(data | {"noise": data["noise"] | {"length": 99}})
-    with pytest.raises(verify.Refused, match="SHA-256"):
-        verify.check(data | {"noise": data["noise"] | {"coefficients": "0" * 63 + "G"}})
+    last = {"columns": [819] * 99 + [4095]}  # of the last user one entry is ever released
+    assert verify.check(data | {"noise": data["noise"] | last}) == verify.check(data)
+    for changes, reason in (
+        (data["noise"] | {"columns": [4095] + [819] * 99}, "Recomputed"),
+        (data["noise"] | {"columns": [819] * 75 + [1200] + [819] * 24}, "Recomputed"),
+        (data["noise"] | {"encoder": [2**12] * 50 + [0] * 50}, "Recomputed"),
+        (data["noise"] | {"columns": [819] * 99}, "columns to be 100 integers"),
+        (data["noise"] | {"columns": [819.0] * 100}, "columns to be 100 integers"),
+        (data["noise"] | {"encoder": [2**12] * 24 + [-1] + [0] * 75}, "encoder to be 100"),
+        (data["noise"] | {"squared_norm": 2**47}, "exactly the fields"),
+    ):
+        with pytest.raises(verify.Refused, match=reason):
+            verify.check(data | {"noise": changes})
 
 
 @pytest.mark.parametrize("units", [36, 37])

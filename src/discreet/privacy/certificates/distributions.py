@@ -28,12 +28,12 @@ counts whole.
 """
 
 import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from discreet import _validate
@@ -493,20 +493,26 @@ class GaussianGrid(Noise):
     Attributes:
         sigma: parameter of the discrete Gaussian noise, in grid steps.
         length: times at which a counter is released.
-        squared_norm: the largest squared norm of a column, in grid steps squared, exactly.
-        coefficients: what the columns are made of, as a SHA-256 (see `coefficients_digest`).
+        encoder: the coefficients of the longest column.
+        columns: by what the column of each user is multiplied.
         squares: the largest squared norm of one user's move, in units.
         cells: counters that one user moves at most.
     """
 
     sigma: Fraction
     length: int
-    squared_norm: int
-    coefficients: str
+    encoder: tuple[int, ...]
+    columns: tuple[int, ...]
     squares: int
     cells: int
     name: ClassVar[str] = "gaussian-grid"
     moved = ("squares", "cells")
+
+    @property
+    def squared_norm(self) -> int:
+        """Of the longest column, exactly."""
+        squares = accumulate(c * c for c in self.encoder)
+        return max(d * d * n for d, n in zip(reversed(self.columns), squares, strict=True))
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
@@ -529,18 +535,6 @@ class GaussianGrid(Noise):
         z = mu / 2 - wanted / mu
         smooth = clipped(half_line(z) - wanted.exp() * half_line(z - mu))
         return smooth + (1 + wanted.exp()) * ball(self.cells * self.length / (24 * self.sigma**2))
-
-
-def coefficients_digest(coefficients: Iterable[int]) -> str:
-    """SHA-256 of integers in decimal, one per line.
-
-    >>> coefficients_digest([3, 4])[:12]
-    '1ddb914da913'
-    """
-    seen = hashlib.sha256()
-    for value in coefficients:
-        seen.update(b"%d\n" % value)
-    return seen.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

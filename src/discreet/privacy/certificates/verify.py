@@ -50,7 +50,6 @@ WORK = 100 * 10**6
 NOT_COVERED = (
     "that what runs is this release and nothing else, and that its code draws the stated noise "
     "(`discreet check mechanism` runs the code and looks)",
-    "that the coefficients of a square root have the stated norm",
     "the trust assumptions of the guarantee",
 )
 """What no certificate says anything about."""
@@ -623,15 +622,17 @@ def check_piled_gaussian(entry: "Entry") -> Fraction:
 def check_gaussian_grid(entry: "Entry") -> Fraction:
     """Encoded counters carry discrete Gaussian noise of ``sigma`` grid steps, at ``length`` times.
 
-    A unit moves them by a column of integers (grid steps) of squared norm ``squared_norm`` at most.
+    A unit moves them by a column of integers (grid steps): that of the n-th last user has the
+    first n numbers of ``encoder``, times the n-th last of ``columns``.
     Discrete Gaussian noise is within 1/(24 sigma²) in total variation of rounded normal noise:
     sum (p - q)+ with q/p >= E exp(-u²/(2 sigma²)) >= 1 - 1/(24 sigma²), u uniform on [-1/2, 1/2].
     """
     variance, length = entry.variance("sigma"), entry.whole("noise", "length")
-    norm = entry.whole("noise", "squared_norm", most=1 << 200)
-    coefficients = entry.field("noise", "coefficients")
-    if not isinstance(coefficients, str) or not re.fullmatch("[0-9a-f]{64}", coefficients):
-        raise Refused("Expected noise.coefficients to be a SHA-256 in hexadecimal digits.")
+    norm = square = 0
+    encoder, columns = entry.wholes("encoder", length), entry.wholes("columns", length)
+    for c, d in zip(encoder, reversed(columns), strict=True):
+        square += c * c
+        norm = max(norm, d * d * square)
     units, cells = (int(entry.moved[name]) for name in ("squares", "cells"))
     if entry.method == "concentrated":
         rho = norm * units / (2 * variance)
@@ -738,7 +739,7 @@ NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
     "table": (check_table, "weights draws", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "sum convolution"),
     "piled-gaussian": (check_piled_gaussian, "sigma", "all-directions"),
-    "gaussian-grid": (check_gaussian_grid, "sigma length squared_norm coefficients",
+    "gaussian-grid": (check_gaussian_grid, "sigma length encoder columns",
                       "analytic concentrated"),
     "layered-gaussian": (check_layered_gaussian, "count_sigma loss_sigma",
                          "summed-counts convolved-counts"),
@@ -805,6 +806,15 @@ class Entry:
         if type(value) is not int or not least <= value <= most:
             raise Refused(f"Expected {part}.{name} to be an integer from {least} to {most}.")
         return value
+
+    def wholes(self, name: str, count: int) -> list[int]:
+        """So many integers of the noise."""
+        values: list[int] = self.field("noise", name)
+        right = isinstance(values, list) and len(values) == count
+        if not right or not all(map(_whole(0, ONE), values)):
+            raise Refused(f"Expected noise.{name} to be {count} integers from 0 to 2^{BITS}.")
+        spend(count)
+        return values
 
     def ratio(self, part: str, name: str) -> Fraction:
         """An exact rational number."""
@@ -976,14 +986,14 @@ def derived(entry: Entry) -> Any:
         known = ", ".join(KINDS[kind][0].split()) if kind in KINDS else "none of that kind"
         raise Refused(
             f"This program knows no release by {short(mechanism)} ({short(kind)}), only: {known}. "
-            "A mechanism of your own is registered with certified_as=, the one of these that it is."
+            "A mechanism of your own has no certificate."
         )
     entry.only("release", KINDS[kind][1])
     for name, (holds, rule) in RULES.items():
         if name in release and not holds(release[name]):
             raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
     found = moves_of(release)
-    if release["participations"] > 1 and (mechanism == "bits" or "widths" in release):
+    if release["participations"] > 1 and (mechanism in ("bits", "toeplitz") or "widths" in release):
         raise Refused(f"Of the mechanism {mechanism} only one participation is derived here.")
     if noise["name"] not in found:
         raise Refused(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
@@ -1014,7 +1024,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     everything moves m times. In a tree, b episodes apart, a node of level j holds at most
     q = min(m, ceil(2^j/b)) of them, so squares grow by floor(m/q)·q² + (m mod q)² on that level.
     What moves where may then depend on what was seen: squares are all that is known of piles.
-    Of a square root, the stated norm is that of a sum of m columns b apart.
+    Of a square root, the norm of one column is computed, and so nothing is said of m > 1.
 
     - Counters per step: those of different steps are distinct, so no two units meet. Pooled over
       steps (stationary), up to H units pile up on one counter: every integer vector of L1 norm 2kH
@@ -1046,7 +1056,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
         "randomized-response": {"randomized-response": shifts((1, units * m))},
         "bounded": {"table": both},
         "bits": {"binomial": both, "table": both},
-        "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units * m}},
+        "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units}},
     }
     if widths is not None and not release["public_losses"]:
         full = sum(widths[:-1]) * release["actions"] * levels
@@ -1192,7 +1202,7 @@ def above(value: Fraction) -> str:
 
 
 def _is_rational(name: str, value: Any) -> bool:
-    return isinstance(value, str) and name not in ("name", "coefficients")
+    return isinstance(value, str) and name != "name"
 
 
 def _read(value: Any) -> str:

@@ -88,18 +88,16 @@ one. (The sigma of a value is at most 2^26 by `Grid.of`, so that 64 standard dev
 time stay below 2^35; counts stay below 2^36, or the mechanism is refused.)
 """
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.accounting.closed_forms import gaussian_sigma
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
@@ -131,6 +129,8 @@ _LARGEST_COUNT = 1 << 36
 """Counts stand beside noise, and both below 2^37."""
 _LONGEST = 1 << 25
 """Releases of a stream: four numbers of each are kept."""
+_MOST_CERTIFIED = 300_000
+"""Episodes whose coefficients fit into the ten megabytes of a certificate."""
 _UNROUNDED = 44
 """Bits of the series c' that stands for the unrounded one: rounded a million times finer."""
 
@@ -325,26 +325,22 @@ class ToeplitzNoise(CumulativeNoise):
         return GridDraws(1 / self.sigma, self.steps, self.episodes)
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
-        """The grid, with the exact norm of its longest column.
-
-        Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
-        that of all c_t, then all d_i. Python's integers: nothing can overflow.
-        """
-        encoder: list[int] = self.factors.encoder.tolist()
-        columns: list[int] = self.factors.columns.tolist()
-        longest, norm = 0, sum(c * c for c in encoder)
-        for d, last in zip(columns, reversed(encoder), strict=True):
-            longest, norm = max(longest, d * d * norm), norm - last * last
-        if sensitivity.participations > 1:  # of a sum of columns; each has norm one at most
-            longest = math.ceil(self._returning(sensitivity) * 4**self.grid.bits)
-        digest = hashlib.sha256()
-        for value in chain(encoder, columns):
-            digest.update(b"%d\n" % value)
+        """The grid with all c_t and d_i, in its steps: column i is d_i·c_0, d_i·c_1, ..."""
+        if sensitivity.participations > 1:
+            raise UnsupportedError(
+                "Of the square root certificates cover one participation, not "
+                f"{sensitivity.participations}: they do not compute norms of sums of columns."
+            )
+        if self.episodes > _MOST_CERTIFIED:
+            raise UnsupportedError(
+                f"A certificate holds all coefficients of a square root, of at most "
+                f"{_MOST_CERTIFIED:,} episodes, got {self.episodes:,}."
+            )
         return "gaussian-grid", {
             "sigma": Fraction(self.steps),
             "length": self.episodes,
-            "squared_norm": longest,
-            "coefficients": digest.hexdigest(),
+            "encoder": tuple(self.factors.encoder.tolist()),
+            "columns": tuple(self.factors.columns.tolist()),
             "squares": sensitivity.squares,
             "cells": sensitivity.units,
         }
