@@ -34,15 +34,17 @@ from helpers.services import (
 )
 
 
-def start_study(tmp_path, min_users=2, participations=1, **changes):
+def start_study(tmp_path, min_users=2, participations=1, honest=1.0, **changes):
     """A secure study with its charter: (charter, the analyser's folder, signing key)."""
     folder = tmp_path / "analyser"
     folder.mkdir()
-    trust = discreet.Shuffle(4, 1e-4, min_users=min_users, participations=participations)
+    trust = discreet.Shuffle(
+        4, 1e-4, min_users=min_users, participations=participations, honest=honest
+    )
     study = discreet.start(folder / "study.db", trust=trust, **study_arguments(**changes))
     key = make_signing_key(folder / "signing.key")
     of = charter_of(study, trust, Terms(patience=1000), key.public_key().public_bytes_raw())
-    assert participations > 1 or dict(of.certificate) == CERTIFICATE
+    assert (participations, honest) != (1, 1.0) or dict(of.certificate) == CERTIFICATE
     return of, folder, key
 
 

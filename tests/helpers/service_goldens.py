@@ -10,27 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from discreet.privacy.trust import Shuffle
 from discreet.service.protocol import report
-from discreet.service.setup import Terms, setup_service
+from helpers.service_analysers import start_study
 from helpers.services import GOLDEN, SIGNER, announced, charter, manifest, new_store, submissions
 
 
 def certificate():
     """Of the small charter."""
     with tempfile.TemporaryDirectory() as folder:
-        made = setup_service(
-            Path(folder) / "service",
-            Terms(rehearsal=True),
-            trust=Shuffle(4, 1e-4, mechanism="histogram", min_users=3),
-            seed=0,
-            learner="flow-ucb",
-            states=2,
-            actions=2,
-            horizon=2,
-            episodes=1000,
-        )
-    text = json.dumps(made.charter.certificate, indent=1)
+        of, _, _ = start_study(Path(folder))
+    text = json.dumps(of.certificate, indent=1)
     (GOLDEN / "certificate.json").write_text(text + "\n")
 
 

@@ -1,5 +1,6 @@
 """The analyser: what it does next, whatever happened before; and as a process."""
 
+import json
 import shutil
 import threading
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from discreet.service.configs import AnalyserConfig
 from discreet.service.opening import AttackError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
+from discreet.study.dossier.review import check_participants
 from helpers.clocks import ManualClock
 from helpers.service_analysers import make_analyser as make_test_analyser
 from helpers.service_analysers import running_study, start_study
@@ -98,7 +100,7 @@ def test_it_ends_when_it_is_told_to():
 
 
 def test_progress_of_a_rehearsal_says_so():
-    assert Scripted().progress() == "2 batches counted, 7 users in all"
+    assert Scripted().progress() == "2 batches counted, 7 reports in all"
     assert Scripted(rehearsal=True).progress().startswith("SIMULATED, protects nobody")
 
 
@@ -170,6 +172,23 @@ def test_a_study_put_back_from_a_copy_changes_nothing(tmp_path):
             threading.Event().wait(0.02)
         assert state == "counted"
         latest.close()
+
+
+def test_a_service_counts_uses_of_tickets_and_a_bundle_says_so(tmp_path):
+    """Two batches may be of the same people: no name is known here."""
+    with running_study(tmp_path, episodes=200, participations=2) as running:
+        analyser = running.analyser()
+        for _ in range(2):
+            count_one(running, analyser, iter(running.passes))
+        study = analyser.study
+        _, people, design = study.record
+        bundle = SimpleNamespace(
+            read=lambda _: people,
+            design=json.loads(design),
+            batches=[entry for entry in study.ledger if entry["kind"] == "batch"],
+        )
+        assert check_participants(bundle).startswith(f"{study.users:,} uses of tickets, each")
+        analyser.close()
 
 
 def count_one(running, analyser, passes):

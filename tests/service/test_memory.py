@@ -34,7 +34,7 @@ def counted(tmp_path_factory):
 
 def _counted(folder, port):
     url = f"http://127.0.0.1:{port}"
-    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
+    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
     one = setup_service(folder, terms, trust=trust, url=url, **study_arguments())
     passes = ticket.read(make_tickets(folder, 40)[0])
     processes = {}

@@ -64,7 +64,7 @@ def test_a_study_that_runs_well_is_green(seen):
         step: [names["actions"][action] for action in row]
         for step, row in zip(names["steps"], asked, strict=True)
     }
-    assert f"{analyser.study.users:,} of 40" in monitor.sight.facts["users so far"]
+    assert f"{analyser.study.users:,} of 40" in monitor.sight.facts["reports counted"]
     assert "epsilon 4, delta 0.0001, unless" in monitor.sight.facts["privacy spent"]
 
 

@@ -478,7 +478,7 @@ def test_p29_a_running_shuffler_reads_its_tickets_again_on_sighup(tmp_path, port
     from helpers.services import study_arguments
 
     url = f"http://127.0.0.1:{port}"
-    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
+    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
     one = setup_service(tmp_path / "x", terms, trust=trust, url=url, **study_arguments())
     command = [sys.executable, "-c", HUNG_UP, "shuffler", "--config", str(one.config("shuffler"))]
     process = subprocess.Popen([*command, "--rehearsal"], stderr=subprocess.DEVNULL)
@@ -520,7 +520,7 @@ def test_p20_sigterm_ends_every_role(tmp_path, port):
     one = setup_service(
         tmp_path / "x",
         Terms(rehearsal=True),
-        trust=discreet.Shuffle(4, 1e-4),
+        trust=discreet.Shuffle(4, 1e-4, honest=0.95),
         url=url,
         **study_arguments(),
     )
@@ -551,7 +551,7 @@ def test_p20_an_analyser_that_cannot_go_on_ends_with_a_code_that_systemd_counts(
     from discreet.service.setup import Terms, make_tickets, setup_service
     from helpers.services import study_arguments
 
-    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4)
+    terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
     one = setup_service(tmp_path / "x", terms, trust=trust, **study_arguments())
     make_tickets(one.folder, 3)
     config = configs.ShufflerConfig.read(one.config("shuffler"))

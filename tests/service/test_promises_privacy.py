@@ -247,7 +247,11 @@ def test_p13_noise_comes_from_the_operating_system_and_cannot_be_seeded(tmp_path
         Participant(chain, None, bytes(32), MemoryOutbox(), draws=object())
     with pytest.raises(InvalidInputError, match="cannot be seeded"):
         setup_service(
-            tmp_path / "x", Terms(), trust=discreet.Shuffle(4, 1e-4), seed=1, **study_arguments()
+            tmp_path / "x",
+            Terms(),
+            trust=discreet.Shuffle(4, 1e-4, honest=0.95),
+            seed=1,
+            **study_arguments(),
         )
     one = announced(OF)
     assert real_report(one, bytes(32)) != real_report(one, bytes(32))

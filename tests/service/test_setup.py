@@ -18,7 +18,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.setup import Terms, charter_of, make_tickets, setup_service
 from helpers.services import study_arguments
 
-TRUST = discreet.Shuffle(4, 1e-4)
+TRUST = discreet.Shuffle(4, 1e-4, honest=0.95)
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +106,21 @@ def test_people_are_not_protected_by_a_seed(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_service_counts_on_at_most_19_of_20_users(tmp_path):
+    """It counts batches in which some reports cannot be read, so it buys the noise for those."""
+    for honest in (1.0, 0.96):
+        trust = discreet.Shuffle(4, 1e-4, honest=honest)
+        with pytest.raises(InvalidInputError, match=f"honest <= 0.95 in a service, got {honest}"):
+            setup_service(tmp_path / "x", Terms(), trust=trust, **study_arguments())
+    assert not (tmp_path / "x").exists()
+
+
 def test_what_can_never_open_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     """A manifest that nobody takes, and reports that a phone does not seal in time."""
-    tight = {"trust": discreet.Shuffle(0.05, 1e-9), **study_arguments(states=30, horizon=8)}
+    tight = {
+        "trust": discreet.Shuffle(0.05, 1e-9, honest=0.95),
+        **study_arguments(states=30, horizon=8),
+    }
     with pytest.raises(InvalidInputError, match=r"a phone would need [\d,]+ s to seal"):
         setup_service(tmp_path / "x", Terms(), **tight)
     monkeypatch.setattr(manifests, "LARGEST", 500)

@@ -22,7 +22,9 @@ def service(tmp_path_factory):
     """A rehearsal with forty users and their tickets."""
     folder = tmp_path_factory.mktemp("service") / "all"
     terms = Terms(rehearsal=True)
-    one = setup_service(folder, terms, trust=discreet.Shuffle(4, 1e-4), seed=3, **study_arguments())
+    one = setup_service(
+        folder, terms, trust=discreet.Shuffle(4, 1e-4, honest=0.95), seed=3, **study_arguments()
+    )
     make_tickets(folder, 40)
     return one
 

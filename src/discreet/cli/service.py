@@ -61,8 +61,9 @@ class Guaranteed:
     epsilon: Annotated[float, typer.Option(help="Epsilon of the guarantee.")] = 1.0
     delta: Annotated[float, typer.Option(help="Delta of the guarantee.")] = 1e-6
     honest: Annotated[
-        float, typer.Option(help="Fraction of users who add their noise honestly.")
-    ] = 1.0
+        float,
+        typer.Option(help="Fraction of users whose noise is counted on, 0.95 at most."),
+    ] = 0.95
     participations: Annotated[
         int, typer.Option(help="In how many batches one person may take part.")
     ] = 1

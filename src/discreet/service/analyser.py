@@ -22,7 +22,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet._files import hold_alone, read_parsed, write_atomically
 from discreet._types import Plain
-from discreet.device import load
+from discreet.device import MessageGroup, load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
@@ -71,8 +71,6 @@ _BACKED_UP = "backup.json"
 """Says when the last one was made."""
 GRACE = 5
 """Seconds for what is under way when the process is told to end."""
-RUBBISH = Fraction(1, 20)
-"""Share of envelopes that may be unreadable although the charter counts on everybody."""
 
 
 class RubbishError(DiscreetError):
@@ -249,7 +247,7 @@ class Analyser:
 
     def progress(self) -> str:
         stamp = f"{REHEARSED}: " if self.charter.rehearsal else ""
-        return f"{stamp}{self.study.batches} batches counted, {self.study.users} users in all"
+        return f"{stamp}{self.study.batches} batches counted, {self.study.users} reports in all"
 
     def latest(self) -> Announced | None:
         """The last manifest that was written."""
@@ -486,7 +484,7 @@ class Analyser:
         unreadable = [int(tally[-1]) for tally in tallies]
         envelopes = [manifest.users * size for size in current.sizes]
         shares = [Fraction(*one) for one in zip(unreadable, envelopes, strict=True)]
-        accepted = self._check_readable(manifest.number, shares)
+        accepted = self._check_readable(manifest, groups, unreadable)
         for tally in tallies:
             tally[-2] += tally[-1]  # rubbish counts nowhere, like a dummy
         reports = [
@@ -506,34 +504,40 @@ class Analyser:
                 "envelopes": str(sum(envelopes)),
                 "unreadable_share": f"{float(max(shares)):.4f}",
             }
-            | ({"accepted": "by a person"} if accepted else {}),
+            | ({"accepted": "by a person, with too little noise"} if accepted else {}),
         )
         self._at("tell.after")
 
-    def _check_readable(self, number: int, shares: list[Fraction]) -> bool:
+    def _check_readable(
+        self, manifest: Manifest, groups: Sequence[MessageGroup], unreadable: list[int]
+    ) -> bool:
         """More rubbish than the charter covers takes a person's word; whether it was needed.
 
         Who sends rubbish adds no noise. Each group has noise of its own, which has to be enough by
-        itself: the group with the most rubbish decides.
+        itself.
 
         Args:
-            number: of the manifest.
-            shares: of every group, what cannot be read.
+            manifest: of the batch.
+            groups: of the batch.
+            unreadable: envelopes of every group that cannot be read.
         """
-        worst = max(shares)
-        if worst:
-            words = "manifest %d: up to %.1f%% of the envelopes of a group cannot be read"
-            log.warning(words, number, float(100 * worst))
-        if worst <= most_unreadable(self.charter):
+        number = manifest.number
+        if any(unreadable):
+            words = "manifest %d: %s envelopes of its groups cannot be read"
+            log.warning(words, number, ", ".join(map(str, unreadable)))
+        allowed = [self.charter.tolerated(manifest.users, group) for group in groups]
+        beyond = [place for place, most in enumerate(allowed) if unreadable[place] > most]
+        if not beyond:
             return False
         if number == self._accepted:
             return True
         raise RubbishError(
-            f"{float(worst):.1%} of the envelopes of group {shares.index(worst)} of manifest "
-            f"{number} cannot be read: more people than the charter allows for sent no noise, or "
-            f"the shuffler gave other bytes. Nothing was counted. A person decides: count the "
-            f"batch with `discreet service analyser --config FILE --accept {number}`, or give it "
-            f"up with `discreet service abandon --config FILE`: its tickets count as used."
+            f"{unreadable[beyond[0]]:,} envelopes of group {beyond[0]} of manifest {number} cannot "
+            f"be read, and the noise is enough without {allowed[beyond[0]]:,}: more people than "
+            f"the charter allows for sent no noise, or the shuffler gave other bytes. Nothing was "
+            f"counted. A person decides: give the batch up with `discreet service abandon --config "
+            f"FILE` (its tickets count as used), or count it, with less noise than the guarantee "
+            f"needs, with `discreet service analyser --config FILE --accept {number}`."
         )
 
     def _acknowledge(self, number: int) -> None:
@@ -560,15 +564,6 @@ class Analyser:
                 f"(docs/how-to/operator/recover.md)."
             ) from None
         self._acknowledged = number
-
-
-def most_unreadable(charter: Charter) -> Fraction:
-    """The share of a group's envelopes that may be rubbish without a person's word.
-
-    Up to a share of 1 - honest of its users the guarantee counts on nobody's noise; `RUBBISH` is
-    for charters that count on everybody, or one participant could stop their study.
-    """
-    return max(1 - charter.honest, RUBBISH)
 
 
 def _another_copy() -> InvalidInputError:

@@ -45,7 +45,7 @@ _LONG = 60.0
 _STUCK = 3600.0
 """Seconds that no step takes: the process hangs."""
 METRICS = {
-    "users": "People counted.",
+    "users": "Reports counted, each one use of a ticket.",
     "batches": "Batches counted.",
     "opens": "Batches opened since the analyser started.",
     "open_seconds": "Seconds that opening these batches took.",
@@ -163,8 +163,9 @@ class Monitor:
         most, epsilon = charter.participations, rounded_up(charter.epsilon)
         often = "once" if most == 1 else f"in {most} batches together"
         facts = {
-            "users so far": f"{study.users:,} of {study.episodes:,}, {study.batches} batches",
-            "privacy spent": f"by each of them, {often}: epsilon {epsilon}, delta "
+            "reports counted": f"{study.users:,} of {study.episodes:,}, in {study.batches} "
+            "batches; each is one use of a ticket",
+            "privacy spent": f"by each ticket, {often}: epsilon {epsilon}, delta "
             f"{rounded_up(charter.delta, 3)}, unless shuffler and analyser work together",
         }
         names, paused = charter.names, not public.get("batches_open")

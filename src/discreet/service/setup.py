@@ -9,6 +9,7 @@ import hashlib
 import secrets
 import shutil
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ SEAL = 1e-3
 """Seconds in which a phone seals an envelope: eight times what the page on scale measures."""
 DEVICE_SECONDS = 60
 """For which a participant's phone may be busy with one report."""
+HONEST = Fraction(19, 20)
+"""Share of its users on whose noise a service counts at most: one of them cannot stop the others
+with a report that nobody can read, and the guarantee holds without the noise of the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +97,13 @@ def setup_service(
     configs.check_url(url)
     if seed is not None and not terms.rehearsal:
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
+    if _validate.exact(trust.honest) > HONEST:
+        raise InvalidInputError(
+            f"Expected honest <= {float(HONEST)} in a service, got {trust.honest}: a batch is "
+            f"counted although some reports in it cannot be read, so its noise has to be enough "
+            f"without theirs. Say {float(HONEST)}; --honest of `discreet service init` is that if "
+            f"it is left out."
+        )
     if study.get("learner") == "flow-ucb":
         study.setdefault("mixing", False)  # a manifest has one action per state and step
     if not trust.min_users:

@@ -86,7 +86,13 @@ class Arrangement:
 
     @property
     def trust(self) -> Shuffle:
-        return Shuffle(self.epsilon, self.delta, min_users=2, participations=self.participations)
+        return Shuffle(
+            self.epsilon,
+            self.delta,
+            honest=0.95,
+            min_users=2,
+            participations=self.participations,
+        )
 
 
 def set_up(

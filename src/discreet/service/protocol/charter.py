@@ -237,6 +237,14 @@ class Charter(canonical.Document):
         """Bytes of the envelopes of a report, at most."""
         return ENVELOPE * self.smallest.messages
 
+    def tolerated(self, users: int, group: MessageGroup) -> int:
+        """Envelopes of a group that may be unreadable: all of them may have been noise.
+
+        As many as the noise messages of the users who are not counted on. Without any such number
+        of them the rest of the noise is that of `honest_users` at least, which is what was proven.
+        """
+        return (users - honest_users(self.honest, users)) * group.noise
+
     def check_noise(self, users: int, groups: Sequence[MessageGroup]) -> None:
         """Refuse a batch whose finite noise the limit does not cover.
 

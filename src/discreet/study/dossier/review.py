@@ -324,7 +324,10 @@ def _history(entries: list[Any], head: str) -> Iterator[list[str]]:
 
 
 def check_participants(bundle: Bundle) -> str:
-    """Nobody was counted more often than is guaranteed for; who they are nobody can see here."""
+    """Nobody was counted more often than is guaranteed for; who they are nobody can see here.
+
+    Batches that came through a service have no names: what was counted are uses of tickets.
+    """
     data = bundle.read("participants.bin")
     most = bundle.design["trust"].get("participations", 1)
     seen, begin = Counter[bytes](), 0
@@ -339,6 +342,11 @@ def check_participants(bundle: Bundle) -> str:
     expect(begin == len(data), "there are participants of no entry")
     often = max(seen.values(), default=0)
     expect(often <= most, f"somebody was counted {often} times, {most} are guaranteed for")
+    if any("manifest" in (entry.get("note") or {}) for entry in bundle.batches):
+        return (
+            f"{len(seen):,} uses of tickets, each counted once; how many people they are, and that "
+            f"no ticket was used more than {most} times, only the service's shuffler can say"
+        )
     return f"{len(seen):,} different participants, each counted at most {max(often, 1)} of {most}"
 
 
