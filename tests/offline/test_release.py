@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Central, Local, NoPrivacy, Shuffle, fit
+from discreet import Central, Local, NoPrivacy, Shuffle, evaluate_policy, fit
 from discreet.auditing.draws import RecordingSampler
 from discreet.auditing.probes import PresetSampler
 from discreet.errors import InvalidInputError, UnsupportedError
@@ -45,6 +45,11 @@ class Recorder(SimulationSampler):
     def discrete_gaussian(self, sigma, size):
         self.asked.append((sigma, size))
         drawn = super().discrete_gaussian(sigma, size)
+        return drawn * 0 if self.silent else drawn
+
+    def discrete_laplace(self, scale, size):
+        self.asked.append((scale, size))
+        drawn = super().discrete_laplace(scale, size)
         return drawn * 0 if self.silent else drawn
 
 
@@ -294,23 +299,37 @@ def test_at_most_m_episodes_of_each_are_drawn_and_everyone_is_as_likely():
     assert np.abs(seen / 2000 - np.repeat([0.4, 1], [5, 3])).max() < 0.05
 
 
-@pytest.mark.parametrize("door", ["fit", "evaluate", "dp_apvi"])
-@pytest.mark.parametrize("most", [1, 2])
-def test_whoever_has_more_episodes_is_counted_m_times_through_every_door(monkeypatch, door, most):
-    """The noise is for m of them: the exact sums behind it, of one to four episodes of ann."""
-    module = importlib.import_module(f"discreet.offline.{door}")
-    inner = {"fit": "_fitted", "evaluate": "evaluated", "dp_apvi": "pessimistic_policy"}[door]
-    trust, made, seen = replace(TRUST, participations=most), getattr(module, inner), []
-    monkeypatch.setattr(module, inner, lambda *given: [seen.append(given[0]), made(*given)][1])
-    monkeypatch.setattr("discreet.offline.release.SimulationSampler", lambda _: Recorder(True))
-    choices = {"fit": (trust,), "evaluate": (np.zeros((2, 2), int), trust)}
-    choices["dp_apvi"] = (trust, np.zeros((2, 3)))
-    call = getattr(module, "evaluate_policy" if door == "evaluate" else door)
-    for number in (1, 2, 3, 4):
+EVERY = np.full(SHAPE.visits, 1 / 3)
+
+
+@pytest.mark.parametrize("door", ["fit", "evaluate"])
+@pytest.mark.parametrize("known", [None, np.zeros((2, 3))], ids=["rewards", "known"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_m_episodes_of_a_person_count_and_the_noise_is_for_m_through_every_door(
+    monkeypatch, door, known, mechanism, most
+):
+    """The sums behind the noise, of one to six episodes of ann; and the noise that was drawn."""
+    module, seen = importlib.import_module(f"discreet.offline.{door}"), []
+    trust, usual = Central(1, 1e-6, mechanism=mechanism, participations=most), module.logged
+    statistics = BOTH if known is None else BOTH[:1]
+    plan = trust.calibrate(SHAPE, statistics=statistics, last_transitions=True, together=True)
+    size = plan.noise.sigma if mechanism == "gaussian" else plan.noise.scale
+    once = replace(trust, participations=1).calibrate(SHAPE, statistics=statistics)
+    grown = plan.noise.variance / once.noise.variance
+    assert grown == pytest.approx(most**2, rel=0.05)  # not m, as of m releases
+    monkeypatch.setattr(module, "logged", lambda made: [seen.append(made), usual(made)][1])
+    call, *policy = {"fit": (fit,), "evaluate": (evaluate_policy, EVERY)}[door]
+    for number in range(1, 7):
+        recorder = Recorder(silent=True)
+        monkeypatch.setattr("discreet.offline.release.SimulationSampler", lambda _, r=recorder: r)
         owners = ["ann"] * number + ["bob"]
         options = {"shape": SHAPE, "users": owners, "sampler": "simulation", "seed": number}
-        call(nobody_moves(number + 1), *choices[door], **options)
+        call(nobody_moves(number + 1), *policy, trust, rewards=known, **options)
         assert seen[-1].row_transitions.sum() == 2 * (min(number, most) + 1)
+        assert seen[-1].users == 2 * most
+        assert seen[-1].noise_variance == plan.noise_variance(2 * most)
+        assert {asked for asked, _ in recorder.asked} == {size}
 
 
 def test_what_anybody_did_does_not_say_which_episodes_are_drawn():
