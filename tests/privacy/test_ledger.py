@@ -67,6 +67,21 @@ def test_a_table_is_recognised_whatever_its_people_are_called(path, tmp_path):
     assert Ledger(path, table=table).record(1, users=["eve"]).before == Cost.of(0)
 
 
+def test_every_table_that_was_ever_charged_is_recognised(path, tmp_path):
+    """Not the last one alone, nor the first; each under names that nobody has seen."""
+    tables = [tmp_path / f"{i}.csv" for i in range(3)]
+    for i, table in enumerate(tables):
+        table.write_text(f"table {i}")
+        account = Ledger(path, table=table).record(1 + i, users=[f"{i}-ann", f"{i}-bob"])
+        assert account.before == Cost.of(0)
+    for i, table in enumerate(tables):
+        assert Ledger(path, table=table).record(1, users=[f"new-{i}"]).before == Cost.of(1 + i)
+    for i, table in enumerate(tables):  # all of a table, and whoever was in it under another name
+        assert Ledger(path, table=table).record(1, users=[f"newer-{i}"]).before == Cost.of(2 + i)
+        for name in (f"{i}-bob", f"newer-{i}"):
+            assert Ledger(path).record(1, users=[name]).before == Cost.of(3 + i)
+
+
 def test_only_its_owner_can_read_it_and_no_name_stands_in_it(path):
     Ledger(path).record(1, users=["ann lee"])
     Ledger(path).record(1, users=["ann lee"])

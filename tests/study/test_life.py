@@ -110,6 +110,27 @@ def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, trust, r
     assert study.ledger[1]["returning"] == returning
 
 
+@pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.Local(2)], ids=["c", "l"])
+@pytest.mark.parametrize("asked", [None, 0, -3, -(10**9)], ids=["again", "all", "fewer", "one"])
+@pytest.mark.parametrize("come", [0, 2])
+def test_every_report_that_was_seen_is_charged_however_few_are_asked_again(
+    tmp_path, trust, asked, come
+):
+    """And however few of them come; each time anew, and for ever."""
+    study, seen = begin(tmp_path / "study.db", trust, episodes=4_000), 0
+    for batch in range(2):
+        for _ in range(batch + 1):
+            users = None if asked is None else max(study.batch_size + asked, 1)
+            study.reissue(users, returning="seen")
+            seen += 1
+            assert study.guarantee.epsilon == (seen + 1) * trust.epsilon
+        study.reissue(users, returning="nobody")
+        advance(study, users=max(study.batch_size - come, 1))
+        study = discreet.resume(study.path, study.head)
+        assert study.guarantee.epsilon == (seen + 1) * trust.epsilon
+        assert study.ledger[-1]["guarantee"] == str(study.guarantee)
+
+
 def delta_of_views(plan, users, *seen, epsilon):
     """At least the delta of views of ``seen`` of ``users`` reports, by the protocol alone.
 
