@@ -58,7 +58,7 @@ def two_batches(folder, one, other):
 
 
 def after_a_restart(folder, one, other):
-    study = begin(folder / "s.db", learner="dp-ucbvi")
+    study = begin(folder / "s.db")
     study.tell(episodes_of(study, 0, 1), users=[one])
     study = discreet.resume(study.path)
     study.tell(episodes_of(study, 1, 1), users=[other])

@@ -186,7 +186,7 @@ ROWS = {  # or a word of the sentence that refuses it
     "central": (study, GOES_ON),
     "central-laplace": (study, GOES_ON),
     "charter": (charter, GOES_ON),
-    "continual": (study, GOES_ON),
+    "continual": (study, "is whole, but .* runs in simulations only: .* flow-ucb, .*tells few"),
     "ledger": (ledger, GOES_ON),
     "ledger-spellings": (ledger_of_spellings, GOES_ON),
     "local-flips": (study, GOES_ON),

@@ -197,20 +197,6 @@ def study(discreet, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_design_that_is_compared_with_leaves_no_key(discreet, tmp_path, monkeypatch):
-    pytest.importorskip("cryptography")
-    monkeypatch.setenv("DISCREET_KEYS", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    sizes = "states = 2\nactions = 2\nsteps = 2\nepisodes = 64\n"
-    trust = '[trust]\nmodel = "central"\nepsilon = 1.0\ndelta = 1e-6\n'
-    (tmp_path / "design.toml").write_text(f'learner = "dp-ucbvi"\n{sizes}{trust}')
-    shape = ["--states", "2", "--actions", "2", "--horizon", "2", "--episodes", "64"]
-    options = ["--trust", "central", "--mechanism", "tree-gaussian", *shape]
-    assert discreet("certify", *options, "--output", "c.json")[0] == 0
-    assert discreet("certify", "--verify", "c.json", "--for", "design.toml")[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "design.toml"]
-
-
 @pytest.mark.parametrize("file", ["design.toml", "mine.db"])
 def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
     verify = ["certify", "--verify", "c.json"]
@@ -238,16 +224,6 @@ def test_a_batch_larger_than_the_study_is_none_of_its_batches(discreet, study):
         assert code != 0
         assert out == ""
         assert reason in err
-
-
-def test_a_design_of_a_central_stream_leaves_no_key(discreet, tmp_path, monkeypatch, central):
-    monkeypatch.setenv("DISCREET_KEYS", str(tmp_path))
-    stream = DESIGN.replace("flow-ucb", "dp-ucbvi").replace('"shuffle"', '"central"')
-    (tmp_path / "design.toml").write_text(stream.replace("bits", "tree-gaussian"))
-    code, _, err = discreet("certify", "--verify", central, "--for", str(tmp_path / "design.toml"))
-    assert code == 1
-    assert "a certificate of something else" in err
-    assert not list(tmp_path.glob("*.key"))
 
 
 @pytest.mark.parametrize(

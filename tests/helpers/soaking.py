@@ -28,8 +28,6 @@ KINDS = {
     "local": {"trust": discreet.Local(1)},
     "shuffle": {"trust": discreet.Shuffle(2, 1e-6)},
     "returning": {"trust": discreet.Central(1, 1e-6, participations=3)},
-    "continual": {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"},
-    "local continual": {"trust": discreet.Local(1), "learner": "dp-ucbvi"},
 }
 _MOST = 12
 """Users per batch: kills shall meet many tells."""
@@ -41,7 +39,7 @@ def start(path, kind):
 
 def step(study):
     """One more batch, the same in every run that is at this point."""
-    fixed = study.driver.fixed
+    fixed = study.all_must_come
     if fixed and study.batch_size > _MOST:
         study.reissue(_MOST)
     advance(study, study.batches, users=min(_MOST, study.batch_size))

@@ -55,7 +55,7 @@ def reports_of(study, data, seed=3):
 def advance(study, seed=0, users=None, people=None):
     """Tell the pending batch, or some of its users."""
     data, people, token = episodes_of(study, seed, users), people or names(study, users), None
-    if study.driver.encoded:
+    if study.encoded:
         data, token = reports_of(study, data, seed), study.token
     study.tell(data, users=people, token=token)
 

@@ -13,7 +13,6 @@ from discreet.privacy import trust as trust_models
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study import check_study, ledger, participants, store
 from discreet.study.check import _small
-from discreet.study.ledger import StudySeal
 from discreet.study.participants import split
 from discreet.study.study import Study
 from helpers.studies import sql
@@ -62,10 +61,6 @@ def test_sound_studies_pass(tmp_path, trust):
     [
         ("pe", trust_models.NoPrivacy()),
         ("sdp-pe", trust_models.Shuffle(2, 1e-6)),
-        ("dp-ucbvi", trust_models.Central(1, 1e-6)),
-        ("private-ucb-po", trust_models.Central(1)),
-        ("ldp-psrl", trust_models.Local(1)),
-        ("pucb", trust_models.NoPrivacy()),
     ],
 )
 def test_other_learners_pass(tmp_path, learner, trust):
@@ -135,8 +130,8 @@ def test_seeded_noise_in_a_secure_study(said):
 
 class Noiseless(Study):
     def _release(self, data, users):
-        plan = self.driver.mechanism
-        true = data.counts(plan.shape, self._generators["rounding"], self.driver.support())
+        plan = self.mechanism
+        true = data.counts(plan.shape, self._generators["rounding"], self._support())
         noisy = plan.release(true, sampler=self._sampler(), support=true.support)
         for name in ("transitions", "visits", "rewards"):
             if getattr(noisy, f"row_{name}") is not None:
@@ -159,9 +154,7 @@ class Keeps(Study):
 
 class RawCounts(Keeps):
     def _release(self, data, users):
-        counts = data.counts(
-            self.driver.mechanism.shape, np.random.default_rng(0), self.driver.support()
-        )
+        counts = data.counts(self.mechanism.shape, np.random.default_rng(0), self._support())
         self.more = counts.row_transitions.tolist()
         return super()._release(data, users)
 
@@ -174,7 +167,7 @@ class RawBeside(Study):
 
 class DroppedOutStored(Keeps):
     def _release(self, data, users):
-        self.more = int((~data.followed(self.driver.support())).any(axis=1).sum())
+        self.more = int((~data.followed(self._support())).any(axis=1).sum())
         return super()._release(data, users)
 
 
@@ -182,13 +175,13 @@ class DroppedOutHidden(Study):
     """The number of users who left is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._generators["policy"].random(int((~data.followed(self.driver.support())).sum()))
+        self._generators["policy"].random(int((~data.followed(self._support())).sum()))
         return super()._release(data, users)
 
 
 class DroppedOutLogged(Study):
     def _release(self, data, users):
-        logging.getLogger("study").info("%d steps", data.followed(self.driver.support()).sum())
+        logging.getLogger("study").info("%d steps", data.followed(self._support()).sum())
         return super()._release(data, users)
 
 
@@ -228,7 +221,7 @@ def test_raw_data_that_stays(said, kind, where):
 
 class Refusing(Study):
     def _release(self, data, users):
-        if not data.followed(self.driver.support()).all():
+        if not data.followed(self._support()).all():
             raise StudyError("A trajectory does not follow the policy; nothing was counted.")
         return super()._release(data, users)
 
@@ -237,9 +230,9 @@ class CountsOn(Study):
     """Who left the policy counts again as soon as a step is on it."""
 
     def _release(self, data, users):
-        plan = self.driver.mechanism
+        plan = self.mechanism
         counts = data.counts(plan.shape, self._generators["rounding"])
-        return plan.release(counts, sampler=self._sampler(), support=self.driver.support())
+        return plan.release(counts, sampler=self._sampler(), support=self._support())
 
 
 def test_who_left_the_policy(said):
@@ -337,51 +330,6 @@ def test_what_a_killed_process_left(said, monkeypatch):
     assert "a start that was cut short can be resumed" in found
 
 
-class ExactSums(Study):
-    """A central stream that keeps what it counted."""
-
-    def _release(self, data, users):
-        nodes = self.driver.running
-        before = nodes.open.copy()
-        released = super()._release(data, users)
-        nodes.closed[0] = (nodes.open - before)[-1]
-        return released
-
-
-class OneDraw(Study):
-    """A node is released with the noise that stood in the file before."""
-
-    def _release(self, data, users):
-        nodes = self.driver.running
-        before = nodes.open[-1].copy(), nodes.open[0].copy()
-        released = super()._release(data, users)
-        nodes.closed[0] = before[1] + nodes.open[-1] - before[0]
-        return released
-
-
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        (ExactSums, "exact sums of the users told so far stand in the file"),
-        (OneDraw, "takes the noise away from those who are counted after it"),
-    ],
-)
-def test_what_a_stream_keeps(tmp_path, kind, found):
-    config = config_of(tmp_path / "study.db", trust=discreet.Central(1), learner="dp-ucbvi")
-    (problem,) = check_study(lambda path: kind.begin(path, config)).problems
-    assert found in problem
-
-
-def test_a_stream_without_a_seal(tmp_path, monkeypatch):
-    changes = {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"}
-    config = config_of(tmp_path / "study.db", sampler="secure", **changes)
-    made = lambda path: Study.begin(path, config)  # noqa: E731
-    assert check_study(made).problems == ()
-    monkeypatch.setattr(StudySeal, "close", lambda self, content: content)
-    monkeypatch.setattr(StudySeal, "open", lambda self, sealed: sealed)
-    assert "stands in the file without a seal" in "".join(check_study(made).problems)
-
-
 class RoundsOnlyWhatNeedsIt(Study):
     """How many rewards lie strictly between 0 and 1 is how far a stored generator has gone."""
 
@@ -397,7 +345,7 @@ def test_a_generator_that_follows_the_rewards(said):
 class LooksProtected(Study):
     @property
     def guarantee(self):
-        return self.driver.mechanism.guarantee
+        return self.mechanism.guarantee
 
 
 def test_a_rehearsal_that_does_not_say_so(said):

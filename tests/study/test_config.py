@@ -10,7 +10,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE, REHEARSED, Rehearsal
 from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.study import config as configs
-from discreet.study.config import COPIES, OPERATOR, PUBLIC, study_guarantee
+from discreet.study.config import OPERATOR, PUBLIC, study_guarantee
 
 
 def made(**changes):
@@ -97,16 +97,6 @@ def test_only_a_central_study_has_an_operator_to_trust():
     local = study_guarantee(Local(1).calibrate(SMALL).guarantee, secure=True)
     assert set(OPERATOR) <= set(central.assumptions)
     assert not set(OPERATOR) & set(local.assumptions)
-    stream = study_guarantee(Central(1).calibrate(SMALL).guarantee, secure=True, stream=True)
-    assert not set(OPERATOR) & set(stream.assumptions)
-
-
-def test_a_central_stream_says_that_two_copies_of_its_file_tell_all():
-    released = Central(1).calibrate(SMALL).guarantee
-    assert set(COPIES) <= set(study_guarantee(released, secure=True, stream=True).assumptions)
-    assert not set(COPIES) & set(study_guarantee(released, secure=True).assumptions)
-    local = Local(1).calibrate(SMALL).guarantee
-    assert not set(COPIES) & set(study_guarantee(local, secure=True, stream=True).assumptions)
 
 
 def test_the_assumptions_of_the_release_stay():

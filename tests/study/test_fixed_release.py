@@ -199,7 +199,7 @@ class Caches(Study):
 
 class Refuses(Study):
     def _release(self, data, users):
-        if not data.followed(self.driver.support()).all():
+        if not data.followed(self._support()).all():
             raise discreet.errors.StudyError("Somebody left the policy; nothing was counted.")
         return super()._release(data, users)
 
@@ -208,7 +208,7 @@ class Draws(Study):
     """How many left the policy is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._generators["policy"].random(int((~data.followed(self.driver.support())).sum()))
+        self._generators["policy"].random(int((~data.followed(self._support())).sum()))
         return super()._release(data, users)
 
 
@@ -216,7 +216,7 @@ class Calibrates(Study):
     """The noise is chosen by looking at the data."""
 
     def _release(self, data, users):
-        learner = self.driver.learner
+        learner = self.learner
         learner.mechanism = copy.copy(learner.mechanism)
         wider = Gaussian(float(1 + data.rewards.sum()))
         object.__setattr__(learner.mechanism, "noise", wider)

@@ -35,8 +35,6 @@ def test_a_study_says_before_it_begins_what_it_can_do(tmp_path):
 
 
 def test_what_is_not_simulated_is_said(tmp_path):
-    stream = begin(tmp_path / "a.db", learner="private-ucb-vi").expected
-    assert stream == (None, stream.sentence) and "policy for every user" in stream.sentence
     large = begin(tmp_path / "b.db", learner="trial", states=300).expected
     assert large.smallest_difference is None
     assert "takes more than seconds" in large.sentence
@@ -64,7 +62,7 @@ def test_under_shuffle_exactly_those_who_were_asked_for(tmp_path):
     data = episodes_of(study, 0, few)
     with pytest.raises(StudyError, match=rf"hides among exactly .* reissue\(users={few}\)"):
         study.tell(reports_of(study, data), users=names(study, few), token=study.token)
-    least = study.driver.min_users
+    least = study.min_users
     with pytest.raises(StudyError, match=rf"got {least - 1}; .* reissue\(users={least}\)"):
         study.tell([], users=names(study, least - 1), token=study.token)
     study.reissue(few)
@@ -185,12 +183,12 @@ def test_under_local_trust_a_report_that_was_sent_has_been_seen(tmp_path):
 def test_a_token_is_of_one_batch_and_one_policy(tmp_path, monkeypatch):
     """Even if two batches ask the same of equally many, and if one batch were asked otherwise."""
     study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
-    batch, tokens = study.driver.ask(), [study.token]
-    monkeypatch.setattr(study.driver, "ask", lambda: batch)
+    batch, tokens = study.learner.ask(), [study.token]
+    monkeypatch.setattr(study.learner, "ask", lambda: batch)
     monkeypatch.setattr(study, "_tail", dataclasses.replace(study._tail, batches=1))
     tokens.append(study.token)
     other = Batch(DeterministicPolicy(np.ones((4, 3), np.int64)), batch.users)
-    monkeypatch.setattr(study.driver, "ask", lambda: other)
+    monkeypatch.setattr(study.learner, "ask", lambda: other)
     tokens.append(study.token)
     assert len(set(tokens)) == 3
 
@@ -204,10 +202,7 @@ def test_what_cannot_be_issued_again(tmp_path):
         study.reissue(returning="everybody")
     with pytest.raises(InvalidInputError, match="users to be an integer >= 1"):
         study.reissue(0)
-    stream = begin(tmp_path / "stream.db", learner="dp-ucbvi")
-    with pytest.raises(StudyError, match="no batch to open again"):
-        stream.reissue()
-    assert (study.head, stream.batches) == (head, 0)
+    assert study.head == head
 
 
 @pytest.mark.parametrize("learner", ["explore-then-commit", "flow-ucb"])
@@ -215,7 +210,7 @@ def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner
     # Nobody is ever left alone in a batch: a report hides among others.
     study = begin(tmp_path / "study.db", SHUFFLE, learner=learner, episodes=60)
     while not study.finished:
-        assert study.batch_size >= study.driver.min_users == 2
+        assert study.batch_size >= study.min_users == 2
         if study.batch_size > 2:
             study.reissue(study.batch_size - 1)
         advance(study, study.batches)
@@ -234,14 +229,6 @@ def test_a_closed_shuffle_study_says_that_it_was_closed(tmp_path):
     study.close()
     with pytest.raises(StudyError, match="was closed after 0 users;"):
         study.ask()
-
-
-def test_a_stream_takes_its_last_user(tmp_path):
-    study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=2)
-    advance(study, 0, users=1)
-    assert not study.finished
-    advance(study, 1, users=1)
-    assert study.finished
 
 
 def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):
@@ -335,10 +322,10 @@ def test_widths_are_those_of_a_study_that_was_planned_so(tmp_path):
     study = begin(tmp_path / "study.db", episodes=500)
     planned = begin(tmp_path / "planned.db", episodes=5_000)
     advance(study, 0)
-    before = study.driver.learner.width(study.driver.learner.model())
+    before = study.learner.width(study.learner.model())
     study.extend(5_000)
-    planned.driver.restore(study.driver.state())
-    now, then = (one.driver.learner for one in (study, planned))
+    planned.learner.restore(study.learner.state())
+    now, then = (one.learner for one in (study, planned))
     assert np.array_equal(now.width(now.model()), then.width(then.model()))
     assert (now.width(now.model()) > before).all()
 
@@ -362,7 +349,6 @@ def test_a_trial_that_is_over_is_taken_up_again(tmp_path):
     [
         ({"learner": "pe"}, "The learner 'pe' divides"),
         ({"learner": "explore-then-commit"}, "The learner 'explore-then-commit' divides"),
-        ({"learner": "dp-ucbvi"}, "continual study were made for 500 users"),
         ({"to": 500}, "Expected episodes >= 501"),
         ({"closed": True}, "was closed after 0 users"),
     ],

@@ -155,7 +155,7 @@ def test_a_study_of_another_version_is_named_as_such(tmp_path):
 
 def test_a_study_that_this_version_cannot_read_is_named_as_such(tmp_path, monkeypatch):
     study = begin(tmp_path / "study.db")
-    monkeypatch.setattr(type(study.driver.learner), "restore", lambda *_: {}["told"])
+    monkeypatch.setattr(type(study.learner), "restore", lambda *_: {}["told"])
     with pytest.raises(StudyError, match="is whole, but this version of discreet cannot"):
         discreet.resume(study.path)
 

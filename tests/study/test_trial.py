@@ -41,9 +41,9 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 )
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, takes):
     study = make(tmp_path / "study.db", trust)
-    plan = study.driver.learner.mechanism
+    plan = study.learner.mechanism
     check.watch(study)
-    watched = study.driver.learner.mechanism
+    watched = study.learner.mechanism
     assert watched is not plan and type(watched) is type(plan)
     assert (watched.takes_counts, watched.takes_reports) == takes
 

@@ -245,8 +245,6 @@ def start(
         *_guarantee_rows(study),
         ("what to expect", expected.sentence),
         ("first batch", counted(study.batch_size, "user")),
-        *([("all stages", study.stages)] if study.stages else []),
-        *_key_rows(study),
         ("head", study.head),
     ]
     _answer(plain, f"Study {study.path} begins", rows, json=json)
@@ -276,11 +274,6 @@ def ask(
         raise StudyError(
             "This study is central: its users hand over episodes and need no encoder; leave out "
             "--encoder."
-        )
-    if study.key_file is not None and not study.key_file.is_file():
-        warn(
-            f"Note: the study's key {study.key_file} is not there; whoever is asked cannot be "
-            f"counted."
         )
     if policy is not None:
         study.save_request(policy)
@@ -421,7 +414,6 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("state", state),
         *_worth(study),
         *(("note", note) for note in study.notes),
-        *_key_rows(study),
         ("head", study.head),
     ]
     _answer({**_facts(study), "ledger": entries}, f"Study {file}", rows, json=json)
@@ -598,7 +590,6 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
         **_guaranteed(study),
         "users": study.users,
         "batches": study.batches,
-        "key": _key(study),
         "head": study.head,
         "head_given": head,
     }
@@ -608,7 +599,6 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("users", f"{study.users:,} in {counted(study.batches, 'batch')}, nobody too often"),
         ("newest copy", newest),
         ("guaranteed to every user", str(study.guarantee)),
-        *_key_rows(study),
         ("head", study.head),
     ]
     _answer(plain, f"Study {file}", rows, json=json)
@@ -718,7 +708,6 @@ def _facts(study: "Study") -> dict[str, Any]:
         "today": found.today._asdict(),
         "reward_range": list(study.reward_range),
         "notes": list(study.notes),
-        "key": _key(study),
         "head": study.head,
     }
 
@@ -727,21 +716,6 @@ def _guarantee_rows(study: "Study") -> list[tuple[str, str]]:
     guarantee = study.guarantee
     assumed = [("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)]
     return [("guaranteed to every user", str(guarantee)), *assumed]
-
-
-def _key(study: "Study") -> dict[str, Any] | None:
-    """Where the key of a central stream is, and whether it is there."""
-    where = study.key_file
-    return None if where is None else {"file": str(where), "present": where.is_file()}
-
-
-def _key_rows(study: "Study") -> list[tuple[str, str]]:
-    key = _key(study)
-    if key is None:
-        return []
-    kept = "keep this file, apart from the study's backups: without it nobody more can be counted"
-    missing = "is not there: nobody can be counted until it is back"
-    return [("key", f"{key['file']}: {kept if key['present'] else missing}")]
 
 
 def _worth(study: "Study") -> list[tuple[str, str]]:

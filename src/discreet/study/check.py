@@ -37,11 +37,9 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
-from discreet.privacy.mechanisms.base import BatchMechanism, StoredRelease
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.study.drivers import BatchDriver, ContinualDriver
-from discreet.study.ledger import keys_beside
+from discreet.privacy.statistics import PrivateCounts
 from discreet.study.store import Store
 from discreet.study.study import Study
 
@@ -64,8 +62,6 @@ class Trial:
         """The same study once more, from a copy of its file."""
         where = self._new_folder() / study.path.name
         shutil.copyfile(study.path, where)
-        if study.key_file:
-            shutil.copyfile(study.key_file, where.with_name(study.key_file.name))
         return type(study).resume(where)
 
     def crashed(self, file: bytes, log: bytes) -> Path:
@@ -114,9 +110,7 @@ class Watch:
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
     """Put the mechanism of a running study under watch."""
     seen = Watch(frozen)
-    driver = study.driver
-    if isinstance(driver, BatchDriver):
-        driver.learner.mechanism = seen.over(driver.learner.mechanism)
+    study.learner.mechanism = seen.over(study.learner.mechanism)
     return seen
 
 
@@ -192,14 +186,6 @@ def log_of_a_tell(study: Study) -> bytes:
         reader.execute("SELECT count(*) FROM ledger").fetchone()  # holds the log back
         tell(study, episodes(study, 1))
         return log_of(study.path).read_bytes()
-
-
-def kept_by(study: Study) -> StoredRelease | None:
-    """What a central stream keeps between two users; None where nothing has to be hidden."""
-    driver = study.driver
-    if not isinstance(driver, ContinualDriver) or study.guarantee.notion == "none":
-        return None
-    return driver.running
 
 
 def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -309,7 +295,7 @@ def check_study(
     True
     """
     name, make = _factory(study, head)
-    with tempfile.TemporaryDirectory() as folder, keys_beside():
+    with tempfile.TemporaryDirectory() as folder:
         place = Trial(Path(folder), make)
         # What cannot be started is an error of the caller, not a problem of a study.
         guarantee = str(place.fresh().guarantee)
@@ -383,8 +369,6 @@ def _noise(place: Trial) -> Iterator[str]:
     data, secure = episodes(study, 1), not study.guarantee.simulated
     if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
         yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
-    if study.driver.schedule == "continual":
-        return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
         watched = watch(twin)
@@ -431,8 +415,6 @@ def _certainty(released: PrivateCounts) -> float:
 def _stored(place: Trial) -> Iterator[str]:
     """With the release held fixed, nothing that stays depends on the data."""
     study = place.fresh()
-    if study.driver.schedule == "continual":
-        return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
     watched = watch(first)
     tell(first, episodes(study, 1))
@@ -460,42 +442,6 @@ def _stored(place: Trial) -> Iterator[str]:
     )
 
 
-def _memory(place: Trial) -> Iterator[str]:
-    """A central stream keeps no exact sum, and no copy of its file takes noise away from others.
-
-    The attack of a thief with a copy *and* the key: what a node shows after one more user, less
-    what the copy shows of it, must still carry noise.
-    """
-    study = place.fresh()
-    before = kept_by(study)
-    if before is None:
-        return
-    secure, mechanism = not study.guarantee.simulated, study.mechanism
-    data, copied = episodes(study, 1), before.open.copy()
-    file = study.path.read_bytes()  # a row can be cut by a page, some counters of it are not
-    if secure and any(row[:4].astype("<i8").tobytes() in file for row in copied):
-        yield "What is not released yet stands in the file without a seal."
-    counts = data.counts(mechanism.shape, np.random.default_rng(0))
-    pooled, last = study.problem.stationary, mechanism.last_transitions
-    exact = flatten(counts, mechanism.statistics, stationary=pooled, last_transitions=last)
-    released = []
-    for twin in (place.twin(study), place.twin(study)):
-        tell(twin, data)
-        kept = kept_by(twin)
-        if kept is None:
-            continue
-        public = kept.release()
-        parts = [kept.open, public, *kept.state().values()]
-        rows = [part.reshape(-1, exact.size) for part in parts if part.size % exact.size == 0]
-        if any((part == exact).all(axis=1).any() for part in rows):
-            yield "The exact sums of the users told so far stand in the file."
-        if (public - copied == exact).all(axis=1).any():
-            yield "A copy of the file takes the noise away from those who are counted after it."
-        released.append(public)
-    if secure and len(released) == 2 and np.array_equal(released[0], released[1]):
-        yield "Two copies of a secure study release with the same noise: it is seeded."
-
-
 def _trace(study: Study, data: Trajectories) -> dict[str, object]:
     with Log() as log:
         returned = tell(study, data)
@@ -513,7 +459,7 @@ def _trace(study: Study, data: Trajectories) -> dict[str, object]:
 def _strays(place: Trial) -> Iterator[str]:
     """Who left the policy counts up to that step and not after it."""
     study = place.fresh()
-    if study.encoded or study.driver.schedule == "continual":
+    if study.encoded:
         return
     data = strayed(study, episodes(study, 3), study.batch_size)
     support, watched = support_of(study), watch(study)
@@ -687,7 +633,6 @@ def _state_of_disk(study: Study) -> dict[str, tuple[int, bytes]]:
 
 _CHECKS: tuple[Callable[[Trial], Iterator[str]], ...] = (
     _noise,
-    _memory,
     _stored,
     _strays,
     _users,

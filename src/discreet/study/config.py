@@ -14,8 +14,10 @@ from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, JsonObject, Plain
 from discreet.data.tables import TableFormat
 from discreet.data.vocabulary import Vocabulary, key, nearest
-from discreet.errors import InvalidInputError, StudyError
+from discreet.errors import InvalidInputError, StudyError, UnsupportedError
 from discreet.learners.base import Problem
+from discreet.learners.learn import check_trust
+from discreet.learners.registry import LearnerSpec, get_learner, learner_names, listing
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee, said
 from discreet.privacy.trust import TrustModel
@@ -25,15 +27,6 @@ OPERATOR = (
     "the trusted operator may be shown how many people left a policy; the number is not stored",
 )
 """What a central study assumes of who runs it."""
-COPIES = (
-    "without the study's key any number of copies of its file, backups and what a crash leaves "
-    "show no more than is guaranteed; nor do the key and one copy; the key and two copies, or the "
-    "key and a copy with the log that a crash left beside it, show the exact sums of those counted "
-    "in between",
-    "if a backup is restored and goes on, whoever is counted after it in both files is released "
-    "twice, and the guarantee counts twice",
-)
-"""What a central stream assumes of its file (proof: `privacy.mechanisms.tree`)."""
 CRASH = (
     "if a crash interrupts `tell`, its release is dropped; a copy of the disk that was made before "
     "the study is opened again may show one more release of those people"
@@ -42,21 +35,17 @@ CRASH = (
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
 
 
-def study_guarantee(
-    released: Guarantee, *, secure: bool, releases: int = 1, stream: bool = False
-) -> Guarantee:
+def study_guarantee(released: Guarantee, *, secure: bool, releases: int = 1) -> Guarantee:
     """The guarantee of a study from that of one release.
 
     Args:
         released: of one release.
         secure: whether the noise protects real people.
         releases: how many a user can be in: epsilons and deltas add up.
-        stream: every step counts, whatever the policy: nobody can leave it. Its file has a state.
     """
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     if released.notion != "none":
-        central = (*(COPIES if stream else OPERATOR), CRASH)
-        operator = central if released.notion == "JDP" else ()
+        operator = (*OPERATOR, CRASH) if released.notion == "JDP" else ()
         again = (f"a user may have reported {releases} times: all are charged",)
         extra = (PUBLIC, *(again if releases > 1 else ()))
         fields["assumptions"] = (*released.assumptions, *operator, *extra)
@@ -145,6 +134,24 @@ def trust_of(config: JsonObject) -> TrustModel:
     fields = dict(config["trust"])
     trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
     return trust
+
+
+def learner_of(config: JsonObject) -> LearnerSpec:
+    """The learner; one that asks for no batches is refused, with those that do."""
+    spec, trust = get_learner(config["learner"]), trust_of(config)
+    if spec.schedule == "batch":
+        check_trust(spec, trust)
+        return spec
+    known = [
+        name
+        for name in learner_names()
+        if listing(name).schedule == "batch" and trust.name in listing(name).trusts
+    ]
+    raise UnsupportedError(
+        f"Learner {spec.name!r} runs in simulations only: a study releases batch by batch. Its "
+        f"learners under trust {trust.name!r} are {', '.join(known)}; whoever wants a new policy "
+        f"after few people tells few at a time."
+    )
 
 
 def problem_of(config: JsonObject) -> Problem:

@@ -32,7 +32,7 @@ from discreet.learners.estimate import (
     probabilities_of,
 )
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
-from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.statistics import PrivateCounts
 
 SURE = 2.0
@@ -78,13 +78,11 @@ class Answer(NamedTuple):
 class StudyEstimate:
     """Pooled releases of one problem, all of one mechanism."""
 
-    def __init__(self, problem: Problem, mechanism: BatchMechanism | ContinualMechanism) -> None:
+    def __init__(self, problem: Problem, mechanism: BatchMechanism) -> None:
         self._problem = problem
-        self._centre, self._per_visit, self._reward_per_visit = 0.0, 0.0, 0.0
-        if isinstance(mechanism, BatchMechanism):
-            self._centre = mechanism.centre
-            self._per_visit = mechanism.visit_variance
-            self._reward_per_visit = mechanism.reward_visit_variance
+        self._centre = mechanism.centre
+        self._per_visit = mechanism.visit_variance
+        self._reward_per_visit = mechanism.reward_visit_variance
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._sums = CountSums.empty(layers, shape.states, shape.actions)

@@ -43,8 +43,8 @@ from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, FloatArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import BatchLearner, Problem
-from discreet.learners.learn import check_trust
+from discreet.learners.base import Problem
+from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
@@ -55,7 +55,6 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import NoPrivacy, TrustModel, make_trust
 from discreet.study import config as configs
 from discreet.study.design import Design, read_design
-from discreet.study.drivers import BatchDriver
 from discreet.study.estimate import SURE, Answer, StudyEstimate
 
 POWER = 0.8
@@ -206,22 +205,23 @@ def run_study(
     seeds: RunSeeds,
 ) -> tuple[Answer, int]:
     """What a study answers whose people live in ``mdp``, rewards from 0 to 1; and its batches."""
-    driver = BatchDriver(spec, problem, trust, seeds.generator("policy"), settings)
+    learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), dict(settings))
     rng, noise = seeds.generator("environment"), SimulationSampler(seeds.generator("noise"))
-    estimate, learner = StudyEstimate(problem, driver.mechanism), driver.learner
+    mechanism = learner.mechanism
+    estimate = StudyEstimate(problem, mechanism)
     done = batches = 0
-    while problem.episodes - done >= driver.min_users:
-        batch = driver.ask()
-        released = learner.mechanism.simulate(
+    while problem.episodes - done >= mechanism.min_users:
+        batch = learner.ask()
+        released = mechanism.simulate(
             lambda users: sample_counts(mdp, batch.policy, users, rng),  # noqa: B023
             batch.users,
             sampler=noise,
-            support=driver.support(),
+            support=batch.policy.support(problem.shape, problem.start),
         )
-        driver.learn(released)
+        learner.tell(learner.reading(released))
         estimate.add(released, batch.policy)
         done, batches = done + batch.users, batches + 1
-    return estimate.answer(driver.greedy()), batches
+    return estimate.answer(learner.greedy()), batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -625,14 +625,7 @@ def _simulation(design: Design, runs: int, seed: int) -> Simulation:
 
 def simulation_of(config: JsonObject, runs: int) -> Simulation:
     """Of a study with this configuration; refused where its learner has no batches."""
-    spec, trust = get_learner(config["learner"]), configs.trust_of(config)
-    check_trust(spec, trust)
-    if spec.make is None or not issubclass(spec.make, BatchLearner):
-        raise UnsupportedError(
-            f"Learner {spec.name!r} makes a policy for every user, which is not simulated "
-            f'beforehand; rehearse the study, or plan with learner = "trial".'
-        )
-    problem = configs.problem_of(config)
+    spec, problem = configs.learner_of(config), configs.problem_of(config)
     if not _choices(problem).any():
         raise UnsupportedError(
             "There is one action only where episodes begin, and nothing to tell it apart from; a "

@@ -14,39 +14,41 @@ is in the file: keep it as you keep the list of participants.
 
 import contextlib
 import copy
+import dataclasses
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import IntArray, JsonObject, Plain
+from discreet._types import BoolArray, IntArray, JsonObject, Plain
 from discreet.data.vocabulary import Vocabulary
-from discreet.errors import DiscreetError, StudyError
-from discreet.learners.base import Batch, Problem
+from discreet.errors import (
+    DiscreetError,
+    InvalidInputError,
+    MissingExtraError,
+    StudyError,
+    UnsupportedError,
+)
+from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.estimate import Estimate
+from discreet.learners.learn import make_batch_learner
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism, Encoder
+from discreet.privacy.mechanisms.base import BatchMechanism, Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import TrustModel
+from discreet.privacy.trust import Local, Shuffle, TrustModel
 from discreet.study import config as configs
 from discreet.study import files, store
 from discreet.study.config import Names, SamplerName, study_guarantee
-from discreet.study.drivers import (
-    ContinualDriver,
-    check_first_release,
-    check_reports_or_episodes,
-    how_it_ended,
-    make_driver,
-)
 from discreet.study.estimate import Answer, StudyEstimate
-from discreet.study.ledger import StudySeal, Tail
+from discreet.study.ledger import Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.plan import Expected, expect
 from discreet.study.store import Change, Content, Event, Store
@@ -77,7 +79,7 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
 
     Args:
         path: the study's file.
-        learner: a registered learner, of the batch or the continual schedule.
+        learner: a registered learner that asks for batches.
         trust: who sees raw episodes, and the guarantee.
         states: number of states, or their names.
         actions: number of actions, or their names; the first (of those that are possible) is the
@@ -140,18 +142,11 @@ class Study:
         self._store = Store(path)
         self._config, self._key = config, key
         self._secure = config["sampler"] == "secure"
+        self._trust = configs.trust_of(config)
         self._generators = configs.generators(config)
-        self._seal = StudySeal(path, hashlib.sha256(key).hexdigest()[:12])
-        self.driver = make_driver(
-            config["learner"],
-            configs.problem_of(config),
-            configs.trust_of(config),
-            self._generators["policy"],
-            dict(config["settings"]),
-            sampler=self._sampler(),
-            seal=self._seal,
-        )
-        self._estimate = StudyEstimate(self.driver.problem, self.driver.mechanism)
+        self._sampler()  # what noise needs must be there before anybody is asked
+        self.learner = self._learner()
+        self._estimate = StudyEstimate(self.problem, self.mechanism)
         self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
@@ -164,17 +159,15 @@ class Study:
         where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
-        check_first_release(fresh.driver)
-        fresh.driver.ask()
-        if fresh.driver.sealed:
-            fresh._seal.create()
-        try:
-            state = fresh._state()
-            event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
-            fresh._tail = fresh._store.create(config, fresh._key, event)
-        except BaseException:
-            fresh._seal.remove()
-            raise
+        if fresh.episodes < fresh.min_users:
+            raise InvalidInputError(
+                f"Expected episodes >= {fresh.min_users}, the smallest release of this guarantee, "
+                f"got episodes={fresh.episodes}."
+            )
+        fresh.learner.ask()
+        state = fresh._state()
+        event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
+        fresh._tail = fresh._store.create(config, fresh._key, event)
         fresh._saved = state
         return fresh
 
@@ -193,9 +186,14 @@ class Study:
         try:
             study = cls(where, content.config, content.key)
             study._restore(content.state)
+        except (StudyError, MissingExtraError):
+            raise
+        except DiscreetError as error:
+            raise StudyError(
+                f"{str(where)!r} is whole, but this version of discreet cannot go on with it; use "
+                f"the version that its ledger names, or start another study. {error}"
+            ) from error
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, DiscreetError):
-                raise
             raise StudyError(
                 f"{str(where)!r} is whole, but this version of discreet cannot go on with it: it "
                 f"was written by another one; use the version that its ledger names."
@@ -207,11 +205,6 @@ class Study:
     def head(self) -> str:
         """The digest of all that was told so far: note it, and give it to `resume`."""
         return self._tail.head
-
-    @property
-    def key_file(self) -> Path | None:
-        """Where the key of what is not released yet is kept (central streams): not in backups."""
-        return self._seal.path if self.driver.sealed else None
 
     @property
     def names(self) -> Vocabulary:
@@ -226,19 +219,7 @@ class Study:
     @property
     def settings(self) -> dict[str, Plain]:
         """The learner's: those that were given, and what the others are."""
-        return dict(self.driver.settings)
-
-    @property
-    def stages(self) -> str:
-        """How many users each recruitment has, where that is public from the start; or nothing."""
-        sizes, aim = self.settings.get("stages"), self.settings.get("aim")
-        if not isinstance(sizes, list):
-            return ""
-        said = f"{' + '.join(f'{size:,}' for size in sizes)} users, aim {aim!r}"
-        most = self._config["settings"].get("batches", 0)
-        if len(sizes) < most and aim == "participants":
-            said += f"; not {most}: the first of more would be too small for its noise"
-        return said
+        return dict(self.learner.settings)
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -248,12 +229,17 @@ class Study:
     @property
     def problem(self) -> Problem:
         """Public facts, all that the learner knows beforehand."""
-        return self.driver.problem
+        return self.learner.problem
 
     @property
-    def mechanism(self) -> BatchMechanism | ContinualMechanism:
+    def mechanism(self) -> BatchMechanism:
         """The calibrated release: its mechanism, its noise and its own guarantee, without data."""
-        return self.driver.mechanism
+        return self.learner.mechanism
+
+    @property
+    def min_users(self) -> int:
+        """Users of the smallest release."""
+        return self.mechanism.min_users
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
@@ -261,7 +247,7 @@ class Study:
 
     @property
     def batch_size(self) -> int:
-        """How many users the next batch takes; of a stream one, and more are welcome."""
+        """How many users the next batch takes."""
         return self._batch.users
 
     @property
@@ -284,12 +270,17 @@ class Study:
     @property
     def episodes(self) -> int:
         """Users in all, as the study was designed or extended."""
-        return self.driver.problem.episodes
+        return self.problem.episodes
 
     @property
     def encoded(self) -> bool:
         """Whether users send reports (local, shuffle) and never episodes."""
-        return self.driver.encoded
+        return isinstance(self._trust, Local | Shuffle)
+
+    @property
+    def all_must_come(self) -> bool:
+        """Whether as many users as were asked for must come: a report hides among all (shuffle)."""
+        return isinstance(self._trust, Shuffle)
 
     @property
     def config(self) -> JsonObject:
@@ -304,24 +295,30 @@ class Study:
         of the few who are left, and of those who are left of them, would show nothing.
         """
         left = self.episodes - self.users
-        return self._tail.closed or self._over or left < self.driver.min_users
+        return self._tail.closed or self._over or left < self.min_users
 
     @property
     def ending(self) -> str:
         """How it ended, in words; nothing while it goes on."""
         if not self.finished:
             return ""
-        closed = self._tail.closed
-        return how_it_ended(self.users, self.episodes, closed=closed, over=self._over)
+        users, episodes = self.users, self.episodes
+        if self._tail.closed:
+            return f"was closed after {users} users"
+        if users >= episodes:
+            return f"has counted all its {users} users"
+        if self._over:
+            return (
+                f"has counted {users} of {episodes} users: its last batch asked for all who were "
+                f"left, and who does not come is not replaced"
+            )
+        return f"has counted {users} of {episodes} users, and no batch has only {episodes - users}"
 
     @property
     def guarantee(self) -> Guarantee:
         """What is guaranteed to every user, spent in the one batch each takes part in."""
         return study_guarantee(
-            self.driver.mechanism.guarantee,
-            secure=self._secure,
-            releases=self._issue["releases"],
-            stream=self.driver.schedule == "continual",
+            self.mechanism.guarantee, secure=self._secure, releases=self._issue["releases"]
         )
 
     @property
@@ -340,12 +337,7 @@ class Study:
 
         It is post-processing of releases: reading it costs no privacy.
         """
-        estimate, driver = self._estimate, self.driver
-        if isinstance(driver, ContinualDriver):  # each release is of all users so far
-            estimate = StudyEstimate(driver.problem, driver.mechanism)
-            if driver.counts.users:
-                estimate.add(driver.counts)
-        answer = estimate.answer(driver.greedy())
+        answer = self._estimate.answer(self.learner.greedy())
         return answer.in_units(*self.reward_range)
 
     def said(self, value: Estimate) -> str:
@@ -357,7 +349,7 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """What its reader should know, in sentences: a declaration that the counts contradict."""
-        return self.driver.notes
+        return self.learner.notes
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:
@@ -434,7 +426,7 @@ class Study:
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
-        return self.driver.encoder(self._batch.users)
+        return self.mechanism.encoder(self._batch.users, support=self._support())
 
     def tell(
         self,
@@ -457,11 +449,11 @@ class Study:
                 reports of all users otherwise.
             users: who they are, one name each; a user takes part once, or as often as the
                 trust model's participations say, and in a batch once.
-            token: the study's `token` when the reports were made; needed with reports of a batch,
-                whose policy cannot be read off them.
+            token: the study's `token` when the reports were made; needed with reports, whose policy
+                cannot be read off them.
             dropped_out: called with the number of users who left the policy, once the batch is
-                counted (not with reports, which do not show it, nor in streams, which count every
-                step). Raw data, for the eyes of the trusted operator only: keep it nowhere.
+                counted (not with reports, which do not show it). Raw data, for the eyes of the
+                trusted operator only: keep it nowhere.
             note: public facts that the ledger's entry shall hold besides (of a service: the hash of
                 the manifest under which these users took part).
 
@@ -470,7 +462,7 @@ class Study:
         """
         batch = self._batch
         people = self._people(users, batch)
-        if token is None and self.driver.encoded and self.driver.schedule == "batch":
+        if token is None and self.encoded:
             raise StudyError(
                 "Reports do not show their policy: pass the token of the batch they were made "
                 "for; nothing was counted."
@@ -482,11 +474,10 @@ class Study:
             )
         left = 0
         with self._changing() as change:
-            self._check_number(len(people), self._batch)  # others may have ended it meanwhile
-            check_reports_or_episodes(self.driver, data, len(people))
+            self._check_data(data, len(people))
             self._check_new(people, change)
-            if isinstance(data, Trajectories) and self.driver.schedule == "batch":
-                left = int((~data.followed(self.driver.support())[:, -1]).sum())
+            if isinstance(data, Trajectories):
+                left = int((~data.followed(self._support())[:, -1]).sum())
             released = self._release(data, len(people))
             self._count(released, people, batch, change, note or {})
         if dropped_out is not None and isinstance(data, Trajectories):
@@ -511,17 +502,12 @@ class Study:
             note: public facts that the ledger's entry shall hold besides.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
-        if self.driver.schedule == "continual":
-            raise StudyError(
-                "A continual learner has no batch to open again: a report counts whenever it "
-                "comes; ask() for the next user."
-            )
         if returning == "unseen" and self.guarantee.notion == "LDP":
             raise StudyError(
                 "Under local trust nobody stands between a device and the operator: a report that "
                 "was sent has been seen; say returning='seen', or 'nobody' and ask new users."
             )
-        if returning == "seen" and self.driver.fixed:
+        if returning == "seen" and self.all_must_come:
             raise StudyError(
                 f"Under shuffle a report hides among all {self.batch_size} of its batch: a part of "
                 f"them that was seen had too little noise, and no second report makes up for it; "
@@ -531,7 +517,7 @@ class Study:
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)
-        min_users = self.driver.min_users
+        min_users = self.min_users
         if not min_users <= wanted <= asked:
             raise StudyError(f"This batch takes {min_users} to {asked} users, got users={wanted}.")
         with self._changing() as change:
@@ -563,17 +549,28 @@ class Study:
             if self._tail.closed:
                 raise StudyError(f"This study {self.ending}; start another one.")
             before, pending = self.episodes, not self.finished
-            least = max(self.users + self.driver.min_users, 0 if self._over else before + 1)
+            least = max(self.users + self.min_users, 0 if self._over else before + 1)
             if episodes < least:
                 raise StudyError(
                     f"Expected episodes >= {least}, the users of all batches together, of whom "
                     f"{self.users} are counted, got episodes={episodes}; nothing was changed."
                 )
-            self.driver.extend(episodes, pending=pending)
+            if not self.learner.open_ended:
+                raise UnsupportedError(
+                    f"The learner {self._config['learner']!r} divides what its widths or its "
+                    f"exploration may fail by among the {before:,} users that were planned, and "
+                    f"cannot go on with {episodes:,}; close this study and start another. The "
+                    f"learners 'flow-ucb' and 'trial' can be extended."
+                )
+            self._plan_for(episodes, pending=pending)
             self._over = False
-            self.driver.ask()
+            self.learner.ask()
             facts: dict[str, Plain] = {"episodes": episodes, "before": before, "total": self.users}
             self._write("extend", facts, change)
+
+    def _plan_for(self, episodes: int, *, pending: bool) -> None:
+        problem = dataclasses.replace(self.problem, episodes=episodes)
+        self.learner.extend(problem, pending=pending)
 
     def close(self) -> DeterministicPolicy:
         """End the study before all users came; what was learnt stays, and is returned."""
@@ -587,25 +584,20 @@ class Study:
     def refresh(self) -> None:
         """Take in what other processes have told since."""
         with self._store.changing(self._tail) as change:
-            self._catch_up(change)
-
-    def _catch_up(self, change: Change) -> None:
-        if change.moved:
-            self._tail, state = change.news(self._participants.add)
-            self._restore(state)
+            if change.moved:
+                self._tail, state = change.news(self._participants.add)
+                self._restore(state)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[Change]:
         """A transaction; whatever fails in it, the file and this object stay as they were."""
         try:
             with self._store.changing(self._tail) as change:
-                # A stream takes its users whatever others told; a batch was for one policy only.
-                if change.moved and self.driver.schedule == "batch":
+                if change.moved:
                     raise StudyError(
                         f"{str(self.path)!r} was changed by another process; refresh() it and "
                         f"ask() again. Nothing was counted."
                     )
-                self._catch_up(change)
                 yield change
         except BaseException as error:
             self._restore(self._saved)
@@ -632,15 +624,12 @@ class Study:
         }
         if note:
             facts["note"] = dict(note)
-        if self.driver.schedule == "batch":
-            self._over = self._learner_batch.users == self.episodes - self.users
-            self._estimate.add(released, batch.policy)
-        self.driver.learn(released)
-        last = self._over or self.users + len(people) >= self.episodes
-        if not last:
-            self.driver.ask()
-        if last or self.driver.schedule == "batch":  # not after every user of a stream
-            facts["recommends"] = self._recommends()
+        self._over = self._learner_batch.users == self.episodes - self.users
+        self._estimate.add(released, batch.policy)
+        self.learner.tell(self.learner.reading(released))
+        if not self._over and self.users + len(people) < self.episodes:
+            self.learner.ask()
+        facts["recommends"] = self._recommends()
         self._issue = {**self._issue, "number": 0, "users": 0}
         self._write("batch", facts, change, b"".join(people))
 
@@ -655,10 +644,10 @@ class Study:
         change.append(Event(kind, said, self._state(), users))
 
     def _state(self) -> dict[str, Plain]:
-        driver = self.driver.state()  # may draw: before the generators are written down
+        learner = self.learner.state()  # may draw: before the generators are written down
         generators: Any = {k: v.bit_generator.state for k, v in self._generators.items()}
         return {
-            "driver": driver,
+            "driver": learner,
             "estimate": self._estimate.state(),
             "generators": generators,
             "issue": dict(self._issue),
@@ -670,9 +659,9 @@ class Study:
         self._saved = dict(state)
         for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
-        self.driver.restore(state["driver"])
+        self.learner.restore(dict(state["driver"]))
         if self.episodes != state["episodes"]:
-            self.driver.extend(state["episodes"], pending=True)
+            self._plan_for(state["episodes"], pending=True)
         self._over = state["over"]
         self._estimate.restore(state["estimate"])
         self._issue = dict(state["issue"])
@@ -684,7 +673,7 @@ class Study:
                 f"This study {self.ending}; there is nothing more to ask or to tell, its policy "
                 f"and value can be read."
             )
-        return self.driver.ask()
+        return self.learner.ask()
 
     @property
     def _batch(self) -> Batch:
@@ -702,10 +691,9 @@ class Study:
         return people
 
     def _check_number(self, users: int, batch: Batch) -> None:
-        left = self.episodes - self.users
-        most = left if self.driver.schedule == "continual" else batch.users
-        if self.driver.fixed and users != most:
-            fewer = min(max(users, self.driver.min_users), most)
+        most = batch.users
+        if self.all_must_come and users != most:
+            fewer = min(max(users, self.min_users), most)
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
                 f"exactly {most}, so reissue(users={fewer}), `study reissue --users {fewer}`, and "
@@ -723,9 +711,44 @@ class Study:
         if known:
             raise seen_before(people[known[0]], most, len(known) - 1)
 
+    def _check_data(self, data: Trajectories | ArrayLike, users: int) -> None:
+        """Refuse what is no data of these users. Well-formed episodes pass, whatever they hold."""
+        if self.encoded:
+            if isinstance(data, Trajectories):
+                raise StudyError(
+                    "This study takes encoded reports (see encoder()), never raw trajectories; "
+                    "nothing was counted."
+                )
+            return
+        if not isinstance(data, Trajectories):
+            raise StudyError(
+                f"A central study takes Trajectories, got {type(data).__name__}; nothing was "
+                f"counted."
+            )
+        if len(data) != users:
+            raise StudyError(
+                f"Expected one trajectory for each of the {users} users, got {len(data)} "
+                f"trajectories; nothing was counted."
+            )
+        data.check(self.mechanism.shape)
+
+    def _support(self) -> BoolArray:
+        """What the pending policy can play."""
+        return self.learner.ask().policy.support(self.problem.shape, self.problem.start)
+
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
-        rounding = self._generators["rounding"]
-        return self.driver.release(data, users, sampler=self._sampler(), rounding=rounding)
+        sampler, support = self._sampler(), self._support()
+        if not isinstance(data, Trajectories):
+            return self.mechanism.release_reports(
+                np.asarray(data), users, secure=sampler.secure, support=support
+            )
+        counts = data.counts(self.mechanism.shape, self._generators["rounding"], support)
+        return self.mechanism.release(counts, sampler=sampler, support=support)
+
+    def _learner(self) -> BatchLearner:
+        spec, problem = configs.learner_of(self._config), configs.problem_of(self._config)
+        rng, settings = self._generators["policy"], dict(self._config["settings"])
+        return make_batch_learner(spec, problem, self._trust, rng, settings)
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])

@@ -40,15 +40,6 @@ def test_batches_of_every_trust_model(trust):
     assert lines["noise on a counter of rewards"].startswith(f"{rounded_noise(deviation)} users (")
 
 
-def test_a_central_stream():
-    trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
-    plan = trust.calibrate(SHAPE, schedule="continual", episodes=100).stored()
-    found = examined(plan, "central", quiet)
-    assert found.holds(1.0)
-    assert "too many to list" in found.unlisted
-    assert proofs(plan, [], quiet)[0].text
-
-
 def test_too_little_noise_is_convicted():
     plan = TRUSTS["central"].calibrate(SHAPE)
     weak = replace(plan, noise=Gaussian(plan.noise.sigma / 2))

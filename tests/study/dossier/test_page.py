@@ -116,13 +116,13 @@ def test_reading_changes_nothing_and_the_page_is_whole(tmp_path):
     assert REHEARSED not in page.replace(f"<td>{REHEARSED}</td>", "")  # no promise, no rehearsal
 
 
-def test_a_local_stream_has_its_dossier(tmp_path):
+def test_a_local_study_has_its_dossier(tmp_path):
     """From the first report to the page: nobody is trusted, the noise is certified and audited."""
     pytest.importorskip("flint")
-    study = small(tmp_path / "study.db", discreet.Local(2), learner="ldp-obi")
+    study = small(tmp_path / "study.db", discreet.Local(2))
     for k in range(2):
         episodes = sample_trajectories(RIVER, study.ask(), 1, np.random.default_rng(k))
-        study.tell(reports_of(study, episodes, k), users=[f"user-{k}"])
+        study.tell(reports_of(study, episodes, k), users=[f"user-{k}"], token=study.token)
     study.close()
     page = study.report(tmp_path / "page.html").read_text("utf-8")
     assert "Nobody is trusted with a raw episode" in page
@@ -214,7 +214,7 @@ def test_the_picture_shows_every_square_and_where_the_study_defers(material, pag
 
 def test_a_large_problem_is_cut_and_long_names_are_shortened(tmp_path):
     states = [f"a state with a long name {i}" for i in range(2_001)]
-    study = small(tmp_path / "study.db", discreet.NoPrivacy(), learner="ucbvi", states=states,
+    study = small(tmp_path / "study.db", discreet.NoPrivacy(), learner="trial", states=states,
                   actions=9, horizon=1, start_states=None, stationary=True)  # fmt: skip
     said = section(render(Material(study, study.ledger, [], None, "", "")), 7)
     assert said.count("<rect") == 60

@@ -11,8 +11,8 @@ Who has Python and nothing else unpacks it and runs ``python -I review.py``.
 - the design: public. Its seed breaks ties and rounds rewards, by the place of a user in the batch:
   the releases keep their guarantee whatever it is. (Of a rehearsal it gives the noise away.)
 - the policy: computed from releases;
-- left out: the key of the names, tokens of pending batches, and the study's knowledge (noisy
-  counts, sums of reports, and of a stream the sealed nodes).
+- left out: the key of the names, tokens of pending batches, and the study's knowledge
+  (noisy counts).
 
 The file is a function of the study and of the minute in which the page was made: entries are
 stored as they are, in one order, with one date.

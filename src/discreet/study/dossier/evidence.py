@@ -26,10 +26,9 @@ from discreet.auditing.paths import RELEASE, batch_path
 from discreet.auditing.run import AuditRow, audit
 from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
 from discreet.privacy.guarantee import rounded_noise
-from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 
-Mechanism = BatchMechanism | ContinualMechanism
 Progress = Callable[[str], None]
 _MOST_CELLS = 2_500
 """Counters up to which the exact audit runs at the study's own shape: half a minute, about."""
@@ -43,7 +42,7 @@ class Proof:
     """One certificate, or why there is none.
 
     Attributes:
-        users: of the batch; None: of every batch, or of the stream.
+        users: of the batch; None: of every batch.
         sentence: what was found.
         text: the file, empty if there is none.
         digest: of the certificate.
@@ -99,7 +98,7 @@ class Examined:
         return max(0.0, epsilon_bound(fired, ~fired, 0.0, level))
 
 
-def proofs(mechanism: Mechanism, sizes: Sequence[int], progress: Progress) -> list[Proof]:
+def proofs(mechanism: BatchMechanism, sizes: Sequence[int], progress: Progress) -> list[Proof]:
     """Certificates of a mechanism.
 
     Args:
@@ -115,7 +114,7 @@ def proofs(mechanism: Mechanism, sizes: Sequence[int], progress: Progress) -> li
     return [_proof(mechanism, users, progress) for users in chosen]
 
 
-def _proof(mechanism: Mechanism, users: int | None, progress: Progress) -> Proof:
+def _proof(mechanism: BatchMechanism, users: int | None, progress: Progress) -> Proof:
     """A certificate; what cannot be certified is said, not hidden."""
     try:
         from discreet.privacy.certificates.document import certify, verify
@@ -130,7 +129,7 @@ def _proof(mechanism: Mechanism, users: int | None, progress: Progress) -> Proof
     return Proof(users, made.sentence(), json.dumps(data, indent=1), str(data["digest"]))
 
 
-def examined(mechanism: Mechanism, trust: str, progress: Progress) -> Examined:
+def examined(mechanism: BatchMechanism, trust: str, progress: Progress) -> Examined:
     """The audit of a mechanism that guarantees something, run now.
 
     Args:
@@ -145,12 +144,14 @@ def examined(mechanism: Mechanism, trust: str, progress: Progress) -> Examined:
     return Examined(exact, unlisted, attacked, _RUNS, rows, name, problems)
 
 
-def _exact(mechanism: Mechanism, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
+def _exact(
+    mechanism: BatchMechanism, progress: Progress
+) -> tuple[float | None, tuple[str, ...], str]:
     """What the release delivers at this shape, what is wrong with it, why it is not known."""
     cells = sum(math.prod(_size(mechanism, name)) for name in mechanism.statistics)
     too_many = mechanism.guarantee.notion == "LDP"
-    if not isinstance(mechanism, BatchMechanism) or too_many or not mechanism.takes_counts:
-        return None, (), "outcomes of reports and of long streams are too many to list"
+    if too_many or not mechanism.takes_counts:
+        return None, (), "outcomes of reports are too many to list"
     if cells > _MOST_CELLS:
         return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
     progress(f"the release at this shape, {cells:,} counters")
@@ -159,11 +160,11 @@ def _exact(mechanism: Mechanism, progress: Progress) -> tuple[float | None, tupl
     return exact, found.problems, found.unlisted
 
 
-def _size(mechanism: Mechanism, statistic: str) -> tuple[int, ...]:
+def _size(mechanism: BatchMechanism, statistic: str) -> tuple[int, ...]:
     return mechanism.shape.transitions if statistic == "transitions" else mechanism.shape.visits
 
 
-def _attack(mechanism: Mechanism) -> float:
+def _attack(mechanism: BatchMechanism) -> float:
     """A lower bound on epsilon from what is seen of two neighbours."""
     usual, other = opposites(mechanism.shape)
     sampler = SimulationSampler(np.random.default_rng(0))
@@ -182,42 +183,36 @@ def _attack(mechanism: Mechanism) -> float:
     return epsilon_low(first, second, mechanism.guarantee.delta)
 
 
-def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
+def _seen(mechanism: BatchMechanism, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
     """What becomes visible of one user: a report, or the release of the smallest batch."""
     if mechanism.guarantee.notion == "LDP":
         report = mechanism.encoder().encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
-    if isinstance(mechanism, ContinualMechanism):
-        tree = mechanism.open_stored(sampler)
-        counts = user.counts(mechanism.shape)
-        tree.add(mechanism.flat(counts))
-        return tree.release().astype(np.float64)
     crowd = [user] + [usual] * (max(_USERS, mechanism.min_users) - 1)
     released = mechanism.release(total(crowd, mechanism.shape), sampler=sampler)
     return everything(released)
 
 
 def _paths(
-    mechanism: Mechanism, trust: str, progress: Progress
+    mechanism: BatchMechanism, trust: str, progress: Progress
 ) -> tuple[str, tuple[AuditRow, ...]]:
     """The mechanism's name, and every path of it at a small shape with this epsilon and delta."""
     guarantee = mechanism.guarantee
-    schedule = "continual" if isinstance(mechanism, ContinualMechanism) else "batch"
     epsilon, delta = guarantee.epsilon, guarantee.delta or 1e-6
     found = [
         entry
         for entry in entries(epsilon=epsilon, delta=delta)
         if (entry.trust, entry.mechanism, entry.schedule, entry.calibration)
-        == (trust, mechanism.name, schedule, "exact")
+        == (trust, mechanism.name, "batch", "exact")
     ]
-    centred = [entry for entry in found if entry.centred == getattr(mechanism, "centred", False)]
+    centred = [entry for entry in found if entry.centred == mechanism.centred]
     for entry in centred or found:
         rows = audit([entry.name], epsilon=epsilon, delta=delta, quick=True, progress=progress)
         return entry.name, tuple(row for row in rows if row.calibration == "exact")
     return f"{trust}/{mechanism.name}", ()
 
 
-def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
+def noise_lines(mechanism: BatchMechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The exact noise: the distribution in exact numbers, and what it adds to one counter."""
     try:
         from discreet.privacy.certificates.document import claim_of
@@ -233,16 +228,11 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
         for name, value in noise.fields().items():
             yield f"its {name}, exactly", _plain(value)
         yield "one participant moves", _moves(noise.moves())
-    times = (
-        [mechanism.episodes]
-        if isinstance(mechanism, ContinualMechanism)
-        else [max(sizes, default=1_000)]
-    )
-    for users in times:
-        for name, variance in mechanism.noise_variance(users).items():
-            spread = rounded_noise(math.sqrt(variance))
-            deviation = f"{spread} users (standard deviation, {users:,} took part)"
-            yield f"noise on a counter of {name}", deviation
+    users = max(sizes, default=1_000)
+    for name, variance in mechanism.noise_variance(users).items():
+        spread = rounded_noise(math.sqrt(variance))
+        deviation = f"{spread} users (standard deviation, {users:,} took part)"
+        yield f"noise on a counter of {name}", deviation
 
 
 def _plain(value: object) -> str:

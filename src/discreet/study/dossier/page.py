@@ -92,11 +92,10 @@ def gather(study: "Study", progress: Progress = lambda _: None) -> Material:
     if not sizes and not study.finished:
         sizes = [study.batch_size]
     mechanism, trust = study.mechanism, trust_of(study.config)
-    batches = sizes if mechanism.spec.schedule == "batch" else []
     return Material(
         study,
         [dict(entry) for entry in entries],
-        proofs(mechanism, batches, lambda text: progress(f"a certificate: {text}")),
+        proofs(mechanism, sizes, lambda text: progress(f"a certificate: {text}")),
         None if mechanism.guarantee.notion == "none" else examined(mechanism, trust.name, progress),
         datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         digest_of_sources(),

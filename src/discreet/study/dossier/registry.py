@@ -141,7 +141,6 @@ def _basic(study: "Study", about: About, name: str) -> dict[str, Plain]:
 def private_fields(study: "Study") -> dict[str, dict[str, Any]]:
     """What is private about a study, section by section."""
     guarantee, names, config = study.guarantee, study.names, study.config
-    stream = study.mechanism.spec.schedule == "continual"
     times, (low, high) = guarantee.participations, study.reward_range
     source = "on each participant's device" if study.encoded else "from the operating system"
     exact = config["trust"]["calibration"] == "exact"
@@ -155,15 +154,11 @@ def private_fields(study: "Study") -> dict[str, dict[str, Any]]:
         "actors": " ".join(map(_actor, words["parties"])),
         "size": f"{len(names.steps)} steps with one of {len(names.states)} states, one of "
         f"{len(names.actions)} actions and a reward from {low:g} to {high:g}",
-        "number": "Many releases" if stream or study.batches != 1 else "One release",
-        "releases": f"after every participant, {study.users:,}"
-        if stream
-        else f"for each batch of different people, {study.batches:,}",
+        "number": "Many releases" if study.batches != 1 else "One release",
+        "releases": f"for each batch of different people, {study.batches:,}",
         "often": "once" if times == 1 else f"up to {times} times",
         "users": f"{study.users:,} of {study.episodes:,}",
-        "across": "The whole stream is one release."
-        if stream
-        else "Batches are of different people, or composed exactly for who comes again.",
+        "across": "Batches are of different people, or composed exactly for who comes again.",
         "charged": _charged(study),
         "mechanism": study.mechanism.name,
         "statistics": ", ".join(study.mechanism.statistics),
