@@ -10,7 +10,7 @@ import numpy as np
 
 import discreet
 from discreet.mdp import Shape
-from discreet.privacy import accounting
+from discreet.privacy.accounting.closed_forms import gaussian_sigma
 from discreet.privacy.accounting.shuffle_curves import batch_epsilon, batch_trials
 from discreet.privacy.costs import calibrate
 from discreet.privacy.mechanisms.tree import averaging, padded_squares
@@ -44,7 +44,7 @@ def central():
             moves = len(statistics) * horizon - (statistics == TWO)
             l2 = math.sqrt(2 * moves)
             found = [central_std(name, horizon, epsilon, statistics) for name in NOISES]
-            found.append(accounting.gaussian_sigma(l2, epsilon, DELTA))
+            found.append(gaussian_sigma(l2, epsilon, DELTA))
             # Dwork and Roth (2014), Theorem A.1, which holds for epsilon < 1 (here: up to 1).
             found.append(l2 * math.sqrt(2 * math.log(1.25 / DELTA)) / epsilon)
             shown = [short(value) for value in found[: 4 if epsilon <= 1 else 3]]
@@ -217,20 +217,6 @@ def local_others():
         yield [name, horizon, delta, *map(short, found), short(printed)]
 
 
-def routes():
-    """The epsilon of one noise by independent accountings."""
-    yield ["noise", "route", "kind", "epsilon"]
-    sigma = accounting.discrete_gaussian_sigma(36, 1.0, DELTA)
-    found = {
-        "Gaussian": accounting.gaussian_routes(sigma, 36, DELTA),
-        "Laplace": accounting.laplace_routes(36.0, 36, DELTA),
-    }
-    for noise, kinds in found.items():
-        for one in kinds:
-            kind = "upper bound" if one.bound else one.kind
-            yield [noise, one.name, kind, short(one.epsilon, 9)]
-
-
 def concentrated():
     """What a budget rho of zero-concentrated privacy is worth."""
     yield ["rho", "delta", "epsilon", "epsilon of every mechanism"]
@@ -253,6 +239,5 @@ TABLES = {
     "bits_limit.csv": bits_limit,
     "mechanism_local.csv": local,
     "mechanism_local_others.csv": local_others,
-    "calibration_routes.csv": routes,
     "calibration_rho.csv": concentrated,
 }

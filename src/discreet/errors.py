@@ -38,7 +38,7 @@ class UnsupportedError(DiscreetError, ValueError):
 
 
 class CalibrationError(DiscreetError, ValueError):
-    """No noise level reaches the requested guarantee, or independent accountings disagree."""
+    """No noise level reaches the requested guarantee."""
 
 
 class BudgetError(DiscreetError):

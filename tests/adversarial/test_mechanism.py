@@ -18,8 +18,7 @@ from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, togeth
 from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
-from discreet.privacy.accounting.closed_forms import gaussian_delta
-from discreet.privacy.accounting.losses import grid_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta, grid_delta
 from discreet.privacy.mechanisms.noise import Bounded, IndependentNoise, Laplace
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import SimulationSampler

@@ -32,24 +32,22 @@ def test_one_schedule_only(discreet):
 
 def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
     bits = ("--trust", "shuffle", "--mechanism", "bits")
-    _, out, _ = discreet("calibrate", *SMALL, *bits, "--verify")
+    _, out, _ = discreet("calibrate", *SMALL, *bits)
     assert "Noise bits per user and counter: 1, one with probability " in out
     _, jumps, _ = discreet("calibrate", *SMALL, *bits, "--epsilon", "10")
     assert "counter: 6, the number of ones drawn from a table (as good as 10 fair bits" in jumps
     assert "Each user sends " in out
     assert "assuming that the shuffler does not collude" in out
     assert "The papers' constants claim" in out
-    assert out.count("Accounting by ") >= 2
 
 
 def test_shuffle_by_histogram_says_cells_parties_and_what_a_run_costs(discreet):
     words = ("calibrate", *SMALL, "--trust", "shuffle")
-    _, out, _ = discreet(*words, "--verify", "--learner", "flow-ucb")
+    _, out, _ = discreet(*words, "--learner", "flow-ucb")
     assert "A group of rewards has 5 cells; noise cells from each user: 1, dummies " in out
     assert "If both collude: none (they see the episode)." in out
     assert "A whole run of 2,000 users in " in out
     assert "The papers' constants claim" in out
-    assert out.count("Accounting by ") >= 3
     report = json.loads(discreet(*words, "--json")[1])
     assert (report["mechanism"], report["derived"], report["run"]) == (
         "histogram",

@@ -7,10 +7,9 @@ from typer.testing import CliRunner
 
 from discreet import Central, Local, NoPrivacy, Shuffle
 from discreet.cli.app import make_app
-from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
-from discreet.privacy.accounting.routes import Route
 from discreet.privacy.costs import run_traffic, usual_batch
 from discreet.privacy.statistics import one_action
 
@@ -153,26 +152,6 @@ def test_stream_noise_is_that_of_the_worst_time():
     trust = Central(epsilon=1, mechanism="tree-laplace")
     report = calibrate(trust, SHAPE, users=20_000, schedule="continual")
     assert report.noise_std["visits"] == pytest.approx(2857, rel=0.01)
-
-
-def test_verification_lists_the_accountings():
-    report = calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
-    assert {"privacy-loss distribution", "Rényi DP"} <= {r["route"] for r in report.accountings}
-    laplace = calibrate(Central(epsilon=1), SHAPE, users=20_000, verify=True)
-    assert [r["epsilon"] for r in laplace.accountings] == [1.0, 1.0]
-    gaussian = calibrate(Central(epsilon=1, delta=1e-6), SHAPE, users=20_000, verify=True)
-    assert len(gaussian.accountings) >= 4
-
-
-def test_disagreement_is_not_reported(monkeypatch):
-    from discreet.privacy.mechanisms.bits import BitsBatch
-
-    def doubtful(*_, **__):
-        return [Route("one", 1.0), Route("other", 1.2)]
-
-    monkeypatch.setattr(BitsBatch, "accountings", doubtful)
-    with pytest.raises(CalibrationError, match="disagree"):
-        calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
 
 
 @pytest.mark.parametrize(

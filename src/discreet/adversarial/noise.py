@@ -11,10 +11,13 @@ from fractions import Fraction
 
 from discreet import _validate
 from discreet.errors import CalibrationError, UnsupportedError
-from discreet.privacy.accounting.closed_forms import gaussian_delta, gaussian_sigma
+from discreet.privacy.accounting.closed_forms import (
+    gaussian_delta,
+    gaussian_sigma,
+    grid_delta,
+    zcdp_epsilon,
+)
 from discreet.privacy.accounting.lattice import Moved, two_lattice_delta
-from discreet.privacy.accounting.losses import grid_delta
-from discreet.privacy.accounting.routes import zcdp_epsilon
 from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
     Gaussian,

@@ -36,12 +36,6 @@ def costs(
             "batches are those of a simulation with --users episodes on a random problem."
         ),
     ] = "",
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify", help="Compute the guarantee by independent routes, and compare them."
-        ),
-    ] = False,
     json: Json = False,
 ) -> None:
     """Show what a guarantee costs: noise, messages and bytes, and what papers' constants give."""
@@ -56,7 +50,6 @@ def costs(
             schedule=cast("Schedule", schedule),
             statistics=release.counters,
             stationary=release.stationary,
-            verify=verify,
         )
 
     if learner and not guarantee.trust:
@@ -214,9 +207,6 @@ def _details(report: "CalibrationReport") -> list[str]:
         )
     if report.delta_of_integer_messages:
         lines.append(_integers(report))
-    for route in report.accountings:
-        kind = {"exact": "epsilon", "approximate": "about"}.get(route["kind"], "at most")
-        lines.append(f"Accounting by {route['route']}: {kind} {rounded_up(route['epsilon'], 6)}.")
     return lines
 
 

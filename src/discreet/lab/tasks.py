@@ -213,7 +213,7 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     return [Task(cell, run) for cell in expand(experiment) for run in range(experiment.runs)]
 
 
-_LOADED = ("discreet.learners.learn", "discreet.privacy.accounting.routes")
+_LOADED = ("discreet.learners.learn", "discreet.privacy.accounting.search")
 
 
 def execute(task: Task) -> Outcome:

@@ -1,11 +1,10 @@
 """What a guarantee costs, before anything is collected: noise, counts, messages, bytes."""
 
 import contextlib
-import importlib.util
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet import _validate
@@ -67,7 +66,6 @@ class CalibrationReport:
         alternatives: noise of every mechanism that was compared, if the choice was left open.
         noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
             their number of ones comes from a table.
-        accountings: independent accountings that agree (only if verified).
         concentrated: rho of zero-concentrated privacy, where the noise is Gaussian.
         implies: guarantees that follow, each with its reason.
     """
@@ -96,7 +94,6 @@ class CalibrationReport:
     parties: dict[str, str] | None = None
     run: dict[str, float] | None = None
     participations: int = 1
-    accountings: list[dict[str, Any]] = field(default_factory=list)
     concentrated: float | None = None
     implies: tuple[Implied, ...] = ()
 
@@ -119,7 +116,6 @@ def calibrate(
     schedule: Schedule = "batch",
     statistics: tuple[str, ...] | None = None,
     stationary: bool = False,
-    verify: bool = False,
 ) -> CalibrationReport:
     """What a guarantee costs at this problem size, and what the papers' constants would give.
 
@@ -131,7 +127,6 @@ def calibrate(
         statistics: which counters are released. None: all three; of histograms transitions
             but those of the last step, and rewards, which tell visits as well.
         stationary: counters pooled over steps (streams only).
-        verify: also run independent accountings and refuse to report if they disagree.
 
     >>> from discreet.privacy import Central
     >>> report = calibrate(
@@ -165,7 +160,6 @@ def calibrate(
         bytes_per_user=traffic.bytes if traffic else None,
         alternatives=_alternatives(trust, request),
         **mechanism.cost_facts(trust, users),
-        accountings=_accountings(mechanism, users) if verify else [],
         concentrated=mechanism.concentrated(),
         implies=mechanism.implied(),
         **_printed(trust, request),
@@ -291,27 +285,6 @@ def _noise_of_one(mechanism: Mechanism) -> dict[str, float] | None:
     if mechanism.guarantee.notion != "LDP":
         return None
     return {name: math.sqrt(variance) for name, variance in mechanism.noise_variance(1).items()}
-
-
-def _accountings(mechanism: Mechanism, users: int) -> list[dict[str, Any]]:
-    from discreet.privacy.accounting.routes import cross_check
-
-    routes = mechanism.accountings(users, with_library=_library_installed())
-    if routes:
-        cross_check(routes, at_most=mechanism.guarantee.epsilon)
-    return [
-        {
-            "route": r.name,
-            "epsilon": r.epsilon,
-            "bound": r.bound,
-            "kind": "bound" if r.bound else r.kind,
-        }
-        for r in routes
-    ]
-
-
-def _library_installed() -> bool:
-    return importlib.util.find_spec("dp_accounting") is not None
 
 
 def _printed(trust: TrustModel, request: _Request) -> JsonObject:

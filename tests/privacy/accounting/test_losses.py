@@ -11,7 +11,14 @@ from scipy.special import ndtr
 
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.closed_forms import gaussian_delta, gaussian_sigma
+from discreet.privacy.accounting.closed_forms import (
+    gaussian_delta,
+    gaussian_sigma,
+    grid_delta,
+    grid_sigma,
+    zcdp_epsilon,
+    zcdp_sigma,
+)
 from discreet.privacy.accounting.distributions import (
     binomial_pmf,
     discrete_gaussian_pmf,
@@ -25,11 +32,7 @@ from discreet.privacy.accounting.losses import (
     delta_of_shifts,
     epsilon_of_moves,
     epsilon_of_shifts,
-    grid_delta,
-    grid_sigma,
-    zcdp_sigma,
 )
-from discreet.privacy.accounting.routes import zcdp_epsilon
 from discreet.privacy.trust import Central
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.accounting.closed_forms import gaussian_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta, zcdp_epsilon
 from discreet.privacy.accounting.distributions import discrete_gaussian_pmf
 from discreet.privacy.accounting.lattice import discrete_gaussian_delta
 from discreet.privacy.accounting.piles import (
@@ -21,7 +21,6 @@ from discreet.privacy.accounting.piles import (
     worst_gaussian_delta,
     zcdp_delta,
 )
-from discreet.privacy.accounting.routes import zcdp_epsilon
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from helpers.properties import given, st
 

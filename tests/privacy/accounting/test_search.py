@@ -72,7 +72,7 @@ SWEEP = [
 
 @pytest.mark.parametrize(("epsilon", "delta"), SWEEP)
 def test_no_guarantee_is_refused_because_of_its_size(epsilon, delta):
-    """All accountings agree, from the smallest epsilons and largest deltas to the opposite."""
+    """From the smallest epsilons and largest deltas to the opposite."""
     for cells, pile in [(1, 1), (2, 1), (12, 1), (2, 2), (1, 4)]:
         sigma = discrete_gaussian_sigma(cells, epsilon, delta, pile=pile)
         assert discrete_gaussian_delta(sigma, cells, epsilon, pile=pile) <= delta

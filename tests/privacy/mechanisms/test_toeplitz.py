@@ -9,8 +9,7 @@ from discreet.auditing.probes import PresetSampler
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.closed_forms import gaussian_delta
-from discreet.privacy.accounting.losses import grid_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta, grid_delta
 from discreet.privacy.mechanisms._kernels import decode_rows
 from discreet.privacy.mechanisms.toeplitz import Grid, ToeplitzNoise, factors
 from discreet.privacy.sensitivity import Sensitivity

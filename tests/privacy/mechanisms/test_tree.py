@@ -8,8 +8,7 @@ import pytest
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.closed_forms import gaussian_delta
-from discreet.privacy.accounting.losses import grid_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta, grid_delta
 from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,

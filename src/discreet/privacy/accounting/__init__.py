@@ -1,21 +1,18 @@
-"""Noise levels for guarantees, and guarantees of noise levels, by several independent routes."""
+"""Noise levels for guarantees, and guarantees of noise levels."""
 
 from discreet._lazy import attach as _attach
 
 _WHERE = {
     "NoiseBits": "discreet.privacy.accounting.search",
     "NoisePmf": "discreet.privacy.accounting.distributions",
-    "Route": "discreet.privacy.accounting.routes",
     "Shift": "discreet.privacy.accounting.losses",
     "Trials": "discreet.privacy.accounting.shuffle_curves",
     "binomial_pmf": "discreet.privacy.accounting.distributions",
-    "binomial_routes": "discreet.privacy.accounting.routes",
     "binomial_trials": "discreet.privacy.accounting.search",
     "check_batch": "discreet.privacy.accounting.shuffle_curves",
     "groups_delta": "discreet.privacy.accounting.shuffle_curves",
     "groups_epsilon": "discreet.privacy.accounting.shuffle_curves",
     "groups_mean": "discreet.privacy.accounting.shuffle_curves",
-    "cross_check": "discreet.privacy.accounting.routes",
     "delta_of_moves": "discreet.privacy.accounting.losses",
     "delta_of_shifts": "discreet.privacy.accounting.losses",
     "discrete_gaussian_delta": "discreet.privacy.accounting.lattice",
@@ -30,24 +27,21 @@ _WHERE = {
     "flip_probability": "discreet.privacy.accounting.closed_forms",
     "gaussian_delta": "discreet.privacy.accounting.closed_forms",
     "gaussian_epsilon": "discreet.privacy.accounting.closed_forms",
-    "gaussian_routes": "discreet.privacy.accounting.routes",
     "gaussian_sigma": "discreet.privacy.accounting.closed_forms",
     "gaussian_variance": "discreet.privacy.accounting.closed_forms",
-    "grid_delta": "discreet.privacy.accounting.losses",
-    "grid_sigma": "discreet.privacy.accounting.losses",
+    "grid_delta": "discreet.privacy.accounting.closed_forms",
+    "grid_sigma": "discreet.privacy.accounting.closed_forms",
     "laplace_epsilon": "discreet.privacy.accounting.closed_forms",
-    "laplace_routes": "discreet.privacy.accounting.routes",
     "laplace_scale": "discreet.privacy.accounting.closed_forms",
     "laplace_variance": "discreet.privacy.accounting.closed_forms",
     "least_epsilon": "discreet.privacy.accounting.closed_forms",
     "need_delta": "discreet.privacy.accounting.closed_forms",
     "noise_bits": "discreet.privacy.accounting.search",
     "poisson_pmf": "discreet.privacy.accounting.distributions",
-    "rdp_epsilon": "discreet.privacy.accounting.routes",
     "table_pmf": "discreet.privacy.accounting.distributions",
     "worst_gaussian_delta": "discreet.privacy.accounting.piles",
-    "zcdp_epsilon": "discreet.privacy.accounting.routes",
-    "zcdp_sigma": "discreet.privacy.accounting.losses",
+    "zcdp_epsilon": "discreet.privacy.accounting.closed_forms",
+    "zcdp_sigma": "discreet.privacy.accounting.closed_forms",
 }
 
 __getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

@@ -62,7 +62,6 @@ from discreet.privacy.statistics import (
 )
 
 if TYPE_CHECKING:
-    from discreet.privacy.accounting.routes import Route
     from discreet.privacy.trust import PrivateTrust
 
 Design = Callable[["PrivateTrust", Sensitivity], tuple[NoiseDistribution, Guarantee]]
@@ -142,12 +141,6 @@ class AdditiveBatch(BatchMechanism):
 
     def concentrated(self) -> float | None:
         return self.noise.concentrated(self.sensitivity.l2)
-
-    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
-        if self.by_devices:
-            return []
-        delta = self.guarantee.delta
-        return self.noise.accountings(self.sensitivity, delta, with_library=with_library)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

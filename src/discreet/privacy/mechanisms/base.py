@@ -53,7 +53,6 @@ from discreet.privacy.statistics import (
 )
 
 if TYPE_CHECKING:
-    from discreet.privacy.accounting.routes import Route
     from discreet.privacy.mechanisms.noise import NoiseDistribution
     from discreet.privacy.trust import PrivateTrust, TrustModel
 
@@ -268,10 +267,6 @@ class Mechanism(ABC):
     def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
         """More fields of a `CalibrationReport`."""
         return {}
-
-    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
-        """Independent accountings of this release (see `accounting.cross_check`), if any."""
-        return []
 
     @property
     def takes_reports(self) -> bool:

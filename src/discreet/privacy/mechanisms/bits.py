@@ -63,7 +63,6 @@ from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.accounting.losses import epsilon_of_moves
 from discreet.privacy.accounting.piles import honest_users, least_crowd
-from discreet.privacy.accounting.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.accounting.search import NoiseBits, noise_bits
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, shuffled
 from discreet.privacy.mechanisms.additive import cell_mask, episode_counts, support_cells
@@ -204,23 +203,6 @@ class BitsBatch(BatchMechanism):
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variance of all users' noise bits on one counter."""
         return dict.fromkeys(self.statistics, self.bits(users).variance(users))
-
-    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
-        """Privacy-loss distribution of the honest users' noise, and bounds."""
-        each, reliable = self.bits(users), self.reliable(users)
-        if each.weights:
-            noise = each.pmf(reliable)
-            return moves_routes(
-                noise, self.moves, self.moves, self.delta, with_library=with_library
-            )
-        return binomial_routes(
-            reliable * each.bits,
-            each.probability,
-            self.moves,
-            self.moves,
-            self.delta,
-            with_library=with_library,
-        )
 
     def release(
         self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None

@@ -55,7 +55,7 @@ thing.
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -69,12 +69,9 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
-from discreet.privacy.accounting.distributions import poisson_pmf
 from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
-from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
 from discreet.privacy.accounting.shuffle_curves import (
     Trials,
-    batch_epsilon,
     batch_trials,
     check_batch,
     check_means,
@@ -252,21 +249,6 @@ class HistogramBatch(BatchMechanism):
         if "rewards" in self.statistics:
             variance = {"visits": 2 * mean} | variance | {"rewards": mean / 2}
         return variance
-
-    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
-        """The trinomials of this batch; and its limit, moved Poisson counters, which is above it.
-
-        Accountings of the limit have to agree with each other.
-        """
-        parts = self.trials(users)
-        count, least = self.moves, min(part.mean for part in parts)
-        noise = poisson_pmf(float(least))
-        limit = moves_routes(noise, count, count, self.delta, with_library=with_library)
-        cross_check(limit)
-        several = [replace(p, times=p.times * self.guarantee.participations) for p in parts]
-        exact = batch_epsilon(several, self.delta)
-        own = Route("trinomials of the batch", exact, kind="pessimistic")
-        return [own, *(replace(one, bound=True) for one in limit)]
 
     def release(
         self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -38,16 +38,12 @@ from discreet.errors import (
 )
 from discreet.privacy.accounting.closed_forms import (
     gaussian_variance,
-    laplace_epsilon,
     laplace_variance,
 )
 from discreet.privacy.guarantee import rounded_down, rounded_up
 from discreet.privacy.mechanisms.base import Certified, Seal, StoredRelease, worst_times
 from discreet.privacy.sampling.samplers import Sampler, Size
 from discreet.privacy.sensitivity import Sensitivity
-
-if TYPE_CHECKING:
-    from discreet.privacy.accounting.routes import Route
 
 CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
 """Values of t, as fractions of the largest one allowed."""
@@ -158,12 +154,6 @@ class NoiseDistribution(Tail):
         """Rho of zero-concentrated privacy for a move of this length, ``copies`` times over."""
         return None
 
-    def accountings(
-        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
-    ) -> "list[Route]":
-        """Independent accountings of one release."""
-        return []
-
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON: the kind, and the parameters by name."""
         return {"kind": self.kind, **vars(self)}
@@ -214,20 +204,6 @@ class Laplace(NoiseDistribution):
             "scale": Fraction(self.scale),
             "units": sensitivity.units * copies,
         }
-
-    def accountings(
-        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
-    ) -> "list[Route]":
-        """The pure epsilon by its formula and by the exact lattice."""
-        from discreet.privacy.accounting.lattice import discrete_laplace_epsilon
-        from discreet.privacy.accounting.routes import Route, laplace_routes
-
-        if delta:  # several participations
-            return laplace_routes(self.scale, sensitivity.units, delta, with_library=with_library)
-        return [
-            Route("L1 / scale", laplace_epsilon(self.scale, sensitivity.units)),
-            Route("exact lattice", discrete_laplace_epsilon(self.scale, sensitivity.units, 0.0)),
-        ]
 
 
 @dataclass(frozen=True)
@@ -295,20 +271,6 @@ class Gaussian(NoiseDistribution):
 
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
         return float(copies * l2**2 / (2 * self.sigma**2))
-
-    def accountings(
-        self, sensitivity: Sensitivity, delta: float, *, with_library: bool
-    ) -> "list[Route]":
-        """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
-        from discreet.privacy.accounting.routes import gaussian_routes
-
-        return gaussian_routes(
-            self.sigma,
-            sensitivity.cells,
-            delta,
-            pile=sensitivity.pile,
-            with_library=with_library,
-        )
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,7 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError, UnsupportedError
-from discreet.privacy.accounting.closed_forms import gaussian_sigma
-from discreet.privacy.accounting.losses import grid_delta, grid_sigma
+from discreet.privacy.accounting.closed_forms import gaussian_sigma, grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.additive import AddedContinually
 from discreet.privacy.mechanisms.base import AuditSizes, Certified, guaranteed

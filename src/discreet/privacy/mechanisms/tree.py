@@ -170,8 +170,12 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
-from discreet.privacy.accounting.closed_forms import gaussian_sigma, laplace_scale
-from discreet.privacy.accounting.losses import grid_delta, grid_sigma
+from discreet.privacy.accounting.closed_forms import (
+    gaussian_sigma,
+    grid_delta,
+    grid_sigma,
+    laplace_scale,
+)
 from discreet.privacy.accounting.search import (
     adaptive_gaussian_sigma,
     discrete_gaussian_sigma,
