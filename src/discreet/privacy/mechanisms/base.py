@@ -255,7 +255,7 @@ class Mechanism(ABC):
         shape = self.shape
         return {
             "trust": self.spec.trust,
-            "mechanism": self.name,
+            "mechanism": self.spec.certified_as or self.name,
             "participations": self.guarantee.participations,
             "states": shape.states,
             "actions": shape.actions,

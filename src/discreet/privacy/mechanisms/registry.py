@@ -48,6 +48,7 @@ class MechanismSpec:
         groups: its messages are groups of counters: a service can run it.
         usual: the statistics that learners ask it for ...
         usual_last: ... and whether with the transitions of the last step.
+        certified_as: the release that certificates call it an instance of; its name if empty.
     """
 
     trust: str
@@ -65,6 +66,7 @@ class MechanismSpec:
     groups: bool = False
     usual: tuple[str, ...] = ("transitions", "visits", "rewards")
     usual_last: bool = True
+    certified_as: str = ""
 
     def load(self) -> Any:
         """What calibrates it.
