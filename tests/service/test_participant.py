@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from discreet.device.draws import ByteDraws
+from discreet.device.histogram import HistogramDevice
 from discreet.errors import InvalidInputError
 from discreet.service import participant
 from discreet.service.client import Client, UnreachableError
@@ -138,6 +140,36 @@ def test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back(tmp_pat
     assert told.read_bytes() == 2 * shuffler.sent[0]
     (left,) = (tmp_path / "box").glob("*.report")
     assert left.read_bytes() == b""
+
+
+def test_a_report_is_one_fresh_draw(outbox, monkeypatch):
+    """Of the first and of later batches, after an answer was lost and after every start."""
+    draws, encode = [], HistogramDevice._encode
+
+    class Counted(ByteDraws):
+        def _block(self, length):
+            draws[-1] += (block := super()._block(length))
+            return block
+
+    def counted(device, steps, _):
+        draws.append(b"")
+        return encode(device, steps, Counted())
+
+    monkeypatch.setattr(HistogramDevice, "_encode", counted)
+    of = charter(participations=3)
+    chain = [announced(of)]
+    for number, batch in enumerate((0, 1, 2), 1):  # the first of them expired
+        before = chain[-1].manifest
+        chain.append(announced(of, number, before=before, batch=batch))
+    for number in range(4):
+        shuffler = Shuffler(UnreachableError("x"), Refusal("busy"), None, chain=chain[: number + 1])
+        for _ in range(4):
+            user = Participant(Chain(of, shuffler), shuffler, bytes(32), outbox)
+            with contextlib.suppress(UnreachableError):
+                user.attempt(lambda _: LIFE)
+        assert len(set(shuffler.sent)) == 1 and len(shuffler.sent) == 3
+        assert len(draws) == number + 1
+    assert len(set(draws)) == 4 and len({len(block) for block in draws}) == 1
 
 
 def test_an_outbox_tells_tickets_apart(outbox):
