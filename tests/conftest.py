@@ -71,6 +71,13 @@ def pytest_sessionfinish(session):
     if not minimum or reporter is None:  # a worker of a parallel run reports to its controller
         return
     ran = sum(len(reporter.stats.get(kind, [])) for kind in ("passed", "failed", "skipped"))
+    usual = int(0.98 * ran)
     if ran < minimum:
-        reporter.write_line(f"{ran} tests ran, expected at least {minimum}", red=True)
+        reporter.write_line(
+            f"{ran:,} tests ran, expected at least {minimum:,} (--minimum-tests in the Makefile, "
+            f"98% of their number). If they went with what they tested, make it {usual}.",
+            red=True,
+        )
         session.exitstatus = 1
+    elif minimum < 0.98 * usual:
+        reporter.write_line(f"{ran:,} tests ran: --minimum-tests may be {usual}, not {minimum}.")

@@ -289,8 +289,8 @@ def test_every_bad_input_is_refused_by_the_same_name(said):
 
 def test_reports_come_from_the_engines_own_randomness_unless_a_test_brings_its_own(said):
     assert len(said["reports"]) == len(ALL)
-    for one, other in said["reports"]:
-        assert one != other
+    for reports in said["reports"]:  # two split ones are alike once in 500: all six never
+        assert len(reports) == 6 and len(set(reports)) > 1
 
 
 def test_a_device_keeps_its_own_description(said):

@@ -125,12 +125,17 @@ def check_returning(folder, kills, seed=0):
     path, draw, trust = folder / "returning.db", random.Random(seed), KINDS["returning"]["trust"]
     pace = _pace(folder, "returning")
     fresh, most = 0, 0
-    for _ in range(kills):
+    for kill in range(kills + 1):
         if not path.exists():
             start(path, "returning")
             fresh += 1
-        killed_while_telling(path, draw.uniform(0.0, 4 * pace), step_with_somebody_who_returns)
+        if kill < kills:
+            killed_while_telling(path, draw.uniform(0.0, 4 * pace), step_with_somebody_who_returns)
         study = discreet.resume(path)
+        for _ in range(
+            0 if kill < kills else trust.participations + 1
+        ):  # let in so often
+            step_with_somebody_who_returns(study)
         study.verify()
         digest = digest_of(person(ALWAYS[0]), study._key)
         counted = [split(part).count(digest) for (part,) in sql(path, "SELECT digests FROM users")]
@@ -301,14 +306,14 @@ def crowd(path, users, report=lambda *_: None):
     return study, bytes_, seconds
 
 
-def race(path, kind, seconds, processes=2):
-    """Several processes tell one study; how many batches each of them got in."""
+def race(path, kind, batches, processes=2):
+    """Several processes tell one study until each of them got so many batches in; how many did."""
     start(path, kind)
     pipes = []
     for number in range(processes):
         reading, writing = os.pipe()
         if not fork():
-            _run(path, number, seconds, writing)
+            _run(path, number, batches, writing)
         os.close(writing)
         pipes.append(reading)
     told = []
@@ -320,12 +325,11 @@ def race(path, kind, seconds, processes=2):
     return told
 
 
-def _run(path, number, seconds, writing):
-    """Never returns: asks, and tells new users of its own, until the time is over."""
+def _run(path, number, batches, writing):
+    """Never returns: asks, and tells new users of its own, until it told so many."""
     try:
         study, own = discreet.resume(path), 0
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and not study.finished:
+        while own < batches and not study.finished:
             with contextlib.suppress(StudyError):  # the other was first: ask again
                 study.refresh()
                 data = _one_user(study)

@@ -6,9 +6,11 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ import discreet
 from discreet.errors import MissingExtraError, StudyError
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.guarantee import NO_GUARANTEE, NOTIONS, REHEARSED, Guarantee
+from discreet.study.dossier import page as pages
 from discreet.study.dossier.evidence import Proof
 from discreet.study.dossier.page import Material, digest_of_sources, gather, in_numbers, render
 from helpers.dossiers import section, small
@@ -157,9 +160,21 @@ def test_a_file_that_was_edited_gets_no_dossier(tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_the_digest_of_the_sources_is_of_them_all():
-    assert re.fullmatch(r"[0-9a-f]{64}", digest_of_sources())
-    assert digest_of_sources() == digest_of_sources()
+def test_the_digest_of_the_sources_is_of_them_all(tmp_path, monkeypatch):
+    """Of every byte and name of each: whichever file is changed or moved, it is another one."""
+    home = Path(pages.__file__)
+    root = home.parents[2]
+    copied = shutil.copytree(root, tmp_path / "discreet", ignore=lambda *_: {"__pycache__"})
+    monkeypatch.setattr(pages, "__file__", str(copied / home.relative_to(root)))
+    seen = [digest_of_sources()]
+    files = [*sorted(copied.rglob("*.py"))[::40], *copied.rglob("*.html")]
+    for file in files:
+        file.write_bytes(file.read_bytes() + b" ")
+        seen.append(digest_of_sources())
+    files[0].rename(files[0].with_name("another.py"))
+    seen.append(digest_of_sources())
+    assert len(set(seen)) == len(files) + 2
+    assert all(re.fullmatch(r"[0-9a-f]{64}", one) for one in seen)
 
 
 def test_a_page_needs_its_extra_and_says_so_before_the_audit(tmp_path, monkeypatch):
