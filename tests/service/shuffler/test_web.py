@@ -1,15 +1,16 @@
-"""Endpoints: whole bodies, every refusal a problem document, reports past the framework."""
+"""Endpoints: whole bodies, every refusal a problem document."""
 
 import asyncio
 import json
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from discreet.service.protocol import manifest, ticket
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import CODES, Shuffler
-from discreet.service.shuffler.web import ANSWERS, REPORTS, Express, make_app, problem, read_body
+from discreet.service.shuffler.web import make_app, problem, read_body
 from helpers.services import TOKEN, announced, charter, fake_report, make_test_shuffler
 
 OF = charter()
@@ -137,14 +138,55 @@ def test_a_manifest_without_an_end_is_not_read_to_its_end(ask, monkeypatch):
     assert len(read) < 10
 
 
-def test_of_an_accident_only_its_kind_is_noted(ask, monkeypatch, caplog):
-    def fail(_):
+@pytest.mark.parametrize(
+    ("name", "request_"),
+    [("totals", ("GET", "/metrics", {})), ("take", ("POST", "/v1/reports", {"content": b"x"}))],
+)
+def test_of_an_accident_only_its_kind_is_noted(ask, monkeypatch, caplog, name, request_):
+    def fail(*_):
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr(Shuffler, "totals", fail)
-    (answer,) = ask(("GET", "/metrics", {}))
+    monkeypatch.setattr(Shuffler, name, fail)
+    (answer,) = ask(request_)
     assert code(answer) == "broken"
     assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+def test_an_accident_in_an_answer_is_not_handed_to_the_server_s_log(ask, monkeypatch, caplog):
+    """The server would write down the whole of it, with its words."""
+
+    async def length(*_):
+        return 5
+
+    async def messages(*_):
+        yield b"12"
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(Shuffler, "length", length)
+    monkeypatch.setattr(Shuffler, "messages", messages)
+    with pytest.raises(AssertionError):  # the answer has no end
+        ask(("GET", "/v1/batches/0/messages/0", {"headers": ANALYSER}))
+    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_every_refusal_of_a_report_is_its_document_and_is_counted(ask, monkeypatch, raised):
+    left = list(CODES)
+
+    async def take(*_):
+        refused = left.pop(0)
+        if raised:
+            raise Refusal(refused)
+        return refused
+
+    monkeypatch.setattr(Shuffler, "take", take)
+    requests = [("POST", "/v1/reports", {"content": b"x"})] * len(CODES)
+    *answers, metrics = ask(*requests, ("GET", "/metrics", {}))
+    assert [code(answer) for answer in answers] == list(CODES)
+    assert [answer.content for answer in answers] == [document(one) for one in CODES]
+    closed = [one for one, a in zip(CODES, answers, strict=True) if "connection" in a.headers]
+    assert closed == ["unknownTicket", "busy"]
+    assert all(f'discreet_reports_total{{code="{one}"}} 1.0' in metrics.text for one in CODES)
 
 
 def read(*messages, headers=(), most=10, seconds=5.0):
@@ -156,7 +198,8 @@ def read(*messages, headers=(), most=10, seconds=5.0):
             await asyncio.Event().wait()
         return left.pop(0)
 
-    return asyncio.run(read_body(headers, receive, most, seconds)), len(left)
+    request = Request({"type": "http", "headers": list(headers)}, receive)
+    return asyncio.run(read_body(request, most, seconds)), len(left)
 
 
 def part(body, more=False):
@@ -189,111 +232,3 @@ def test_a_body_that_says_it_is_too_large_is_not_read():
 def test_a_body_that_does_not_end_is_refused():
     with pytest.raises(Refusal, match="tooSlow"):
         read(part(b"0", True), seconds=0.01)
-
-
-MOST = 1000
-
-
-class Taker:
-    """Takes what it was told to take."""
-
-    largest_report = MOST
-
-    def __init__(self, answer="accepted"):
-        self.answer, self.taken, self.looked = answer, [], []
-
-    def look(self, ticket):
-        self.looked.append(ticket)
-
-    def count(self, code):
-        self.counted = code
-
-    async def take(self, data):
-        self.taken.append(data)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
-def asked(shuffler, *messages, headers=(), path=REPORTS, method="POST", seconds=60.0):
-    """The messages with which one request is answered."""
-    rest, sent = list(messages), []
-
-    async def others(scope, receive, send):
-        await send({"type": "others"})
-
-    async def receive():
-        if not rest:
-            await asyncio.Event().wait()
-        return rest.pop(0)
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {"type": "http", "path": path, "method": method, "headers": list(headers)}
-    asyncio.run(Express(others, shuffler, seconds)(scope, receive, send))
-    return sent
-
-
-def status(sent):
-    return sent[0]["status"], json.loads(sent[1]["body"])["code"] if sent[1]["body"] else ""
-
-
-def test_a_report_comes_whole_or_in_parts():
-    for messages in ([part(b"abc")], [part(b"a", True), part(b"", True), part(b"bc")]):
-        shuffler = Taker()
-        assert status(asked(shuffler, *messages)) == (201, "")
-        assert shuffler.taken == [b"abc"]
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_every_refusal_is_the_same_document_as_elsewhere(code):
-    for answer in (code, Refusal(code)):
-        start, body = asked(Taker(answer), part(b"abc"))
-        theirs = problem(code)
-        assert body["body"] == theirs.body == document(code)
-        assert start["status"] == theirs.status_code
-        assert set(start["headers"]) == set(theirs.raw_headers)
-
-
-def test_what_is_too_large_is_not_read():
-    shuffler = Taker()
-    headers = [(b"content-length", str(MOST + 1).encode())]
-    assert status(asked(shuffler, headers=headers)) == (413, "tooLarge")
-    half = bytes(MOST // 2 + 1)
-    assert status(asked(shuffler, part(half, True), part(half, True))) == (413, "tooLarge")
-    assert not shuffler.taken
-    assert status(asked(shuffler, part(bytes(MOST)))) == (201, "")
-
-
-def test_who_hangs_up_or_waits_is_not_heard(caplog):
-    shuffler = Taker()
-    gone = {"type": "http.disconnect"}
-    assert status(asked(shuffler, part(b"a", True), gone)) == (422, "wrongLength")
-    assert status(asked(shuffler, part(b"a", True), seconds=0.01)) == (408, "tooSlow")
-    assert not shuffler.taken
-
-
-def test_of_an_accident_only_its_kind_is_noted_of_express(caplog):
-    assert status(asked(Taker(ZeroDivisionError("secret")), part(b"a"))) == (500, "broken")
-    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
-
-
-def test_an_accident_of_the_framework_is_not_handed_to_the_server_s_log(caplog):
-    """The server would write down the whole of it, with its words."""
-
-    async def others(scope, receive, send):
-        raise ZeroDivisionError("secret")
-
-    scope = {"type": "http", "path": "/", "method": "GET", "headers": []}
-    asyncio.run(Express(others, Taker(), 1.0)(scope, None, None))
-    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
-
-
-@pytest.mark.parametrize(("path", "method"), [(REPORTS, "GET"), ("/", "POST"), ("/v1", "POST")])
-def test_everything_else_goes_to_the_framework(path, method):
-    assert asked(Taker(), path=path, method=method) == [{"type": "others"}]
-
-
-def test_answers_are_made_beforehand():
-    assert set(ANSWERS) == {"accepted", *CODES}

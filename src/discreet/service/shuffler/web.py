@@ -1,9 +1,8 @@
-"""The shuffler's endpoints: a Starlette application, and the same as an OpenAPI document.
+"""The shuffler's endpoints, a Starlette application.
 
 Devices: charter, manifests, reports. The analyser, with its bearer token: announce, messages, done.
 Everybody: health, public totals, and the page. `OPERATIONS` is the one list of them; whatever is
-refused is answered with a problem document. ``python -m discreet.service.shuffler.web`` prints the
-OpenAPI document; tests send requests that are drawn from it.
+refused is answered with a problem document.
 
 The page at ``/`` says what is guaranteed, by whom, how far the batch is, and holds a device to take
 part: static files of ``page/`` and nothing from elsewhere; the browser is told to load nothing
@@ -13,11 +12,10 @@ manifests and reports in JavaScript, `page.js` what is seen. The encoder is `dev
 
 import asyncio
 import contextlib
-import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from starlette.applications import Starlette
@@ -25,9 +23,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discreet.device.wire import LARGEST_BODY
 from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
@@ -38,7 +35,6 @@ log = logging.getLogger("discreet.service.shuffler.web")
 SECONDS = 20.0
 """In which a body must have arrived."""
 BYTES = "application/octet-stream"
-REPORTS = "/v1/reports"
 LARGEST_NUMBER = 10**9 - 1
 """In paths: both databases hold it."""
 KINDS = {
@@ -67,7 +63,6 @@ METRICS = {f"batches_{state}": f"Batches that are {state}." for state in STATES}
     "bytes_free": "Free bytes on the disk of the store.",
 }
 """Name -> meaning, of what is read from the store."""
-Document = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -76,28 +71,30 @@ class Operation(NamedTuple):
 
     Attributes:
         name: of the method that does it.
-        path: with its parameters in braces.
         method: of HTTP.
-        summary: in words.
+        path: with its parameters in braces.
         answers: status -> media type of what it gives; empty if it gives nothing.
-        problems: codes with which it may refuse, besides those of all endpoints.
-        body: the largest body that it reads; 0: none.
+        problems: codes with which it may refuse, besides ``busy`` and ``broken``.
         analyser: only the analyser may.
     """
 
     name: str
-    path: str
     method: str
-    summary: str
+    path: str
     answers: dict[int, str]
     problems: tuple[str, ...] = ()
-    body: int = 0
     analyser: bool = False
 
 
 _JSON = {200: "application/json"}
-_BODY = ("tooLarge", "tooSlow", "wrongLength")
-_MANIFEST = (
+_BYTES = {200: BYTES}
+_UNKNOWN = ("unknownBatch", "notFound")
+_BATCH = (*_UNKNOWN, "notFull", "batchExpired")
+_ANNOUNCE = (
+    *_UNKNOWN,
+    "tooLarge",
+    "tooSlow",
+    "wrongLength",
     "badSignature",
     "unknownVersion",
     "badManifest",
@@ -105,85 +102,28 @@ _MANIFEST = (
     "forbiddenMutation",
     "batchPending",
 )
-_BATCH = ("unknownBatch", "notFull", "batchExpired", "notFound")
-_GONE = ("batchDone", "batchAbandoned")
-EVERYWHERE = ("busy", "broken")
-OPERATIONS = (
-    Operation("charter", "/v1/charter", "GET", "What the study guarantees.", _JSON),
-    Operation(
-        "manifest",
-        "/v1/manifest",
-        "GET",
-        "The open batch's manifest.",
-        {200: BYTES},
-        ("noOpenBatch",),
-    ),
-    Operation(
-        "manifest_at",
-        "/v1/manifests/{number}",
-        "GET",
-        "Any manifest.",
-        {200: BYTES},
-        ("unknownBatch", "notFound"),
-    ),
-    Operation(
-        "never",
-        REPORTS,
-        "POST",
-        "Take part: one sealed report.",
-        {201: ""},
-        CODES,
-        report.HEADER + LARGEST_BODY,
-    ),
-    Operation(
-        "announce",
-        "/v1/batches/{number}",
-        "PUT",
-        "Open a batch with a signed manifest.",
-        {200: "", 201: ""},
-        (*_BODY, *_MANIFEST, "unknownBatch", "notFound"),
-        manifest.LARGEST,
-        analyser=True,
-    ),
-    Operation(
-        "state",
-        "/v1/batches/{number}",
-        "GET",
-        "How far a batch is.",
-        _JSON,
-        ("unknownBatch", "notFound"),
-        analyser=True,
-    ),
+OPERATIONS = (  # reports are almost all that a shuffler is asked: first
+    Operation("report", "POST", "/v1/reports", {201: ""}, CODES),
+    Operation("charter", "GET", "/v1/charter", _JSON),
+    Operation("manifest", "GET", "/v1/manifest", _BYTES, ("noOpenBatch",)),
+    Operation("manifest_at", "GET", "/v1/manifests/{number}", _BYTES, _UNKNOWN),
+    Operation("announce", "PUT", "/v1/batches/{number}", {200: "", 201: ""}, _ANNOUNCE, True),
+    Operation("state", "GET", "/v1/batches/{number}", _JSON, _UNKNOWN, True),
     Operation(
         "messages",
+        "GET",
         "/v1/batches/{number}/messages/{place}",
-        "GET",
-        "All envelopes of a group; the same bytes at every reading.",
-        {200: BYTES},
-        (*_BATCH, *_GONE),
-        analyser=True,
+        _BYTES,
+        (*_BATCH, "batchDone", "batchAbandoned"),
+        True,
     ),
-    Operation(
-        "done",
-        "/v1/batches/{number}/done",
-        "POST",
-        "The batch is counted: forget it.",
-        {200: ""},
-        _BATCH,
-        analyser=True,
-    ),
-    Operation("studies", "/v1/studies", "GET", "All studies of this server.", _JSON),
-    Operation("alive", "/livez", "GET", "Whether the server answers.", _JSON),
-    Operation(
-        "ready",
-        "/readyz",
-        "GET",
-        "Whether the store takes what is written, and the disk has room: checks in colours.",
-        _JSON | {503: "application/json"},
-    ),
-    Operation("metrics", "/metrics", "GET", "Public totals.", {200: "text/plain"}),
-    Operation("index", "/", "GET", "The page.", {200: "text/html"}),
-    Operation("file", "/page/{name}", "GET", "A file of the page.", {200: ""}, ("notFound",)),
+    Operation("done", "POST", "/v1/batches/{number}/done", {200: ""}, _BATCH, True),
+    Operation("studies", "GET", "/v1/studies", _JSON),
+    Operation("alive", "GET", "/livez", _JSON),
+    Operation("ready", "GET", "/readyz", _JSON | {503: "application/json"}),
+    Operation("metrics", "GET", "/metrics", {200: "text/plain"}),
+    Operation("index", "GET", "/", {200: "text/html"}),
+    Operation("file", "GET", "/page/{name}", {200: ""}, ("notFound",)),
 )
 
 
@@ -243,7 +183,15 @@ def make_app(
         exception_handlers={HTTPException: _of_framework, Exception: _of_accident},
     )
     framework.router.redirect_slashes = False  # it would send people wherever the Host header says
-    return Express(framework, shuffler, body_seconds)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        """The framework raises again what it answered; the server would write it all down."""
+        try:
+            await framework(scope, receive, send)
+        except Exception as error:
+            log.error("a request failed: %s", type(error).__name__)
+
+    return app
 
 
 class _Endpoints:
@@ -296,13 +244,19 @@ class _Endpoints:
         signed = await self._shuffler.manifest_at(_number(request))
         return Response(signed, media_type=BYTES)
 
-    async def never(self, _: Request) -> Response:
-        """`Express` has taken it; the route is here so that other methods are refused by name."""
-        raise Refusal("notFound")
+    async def report(self, request: Request) -> Response:
+        code, shuffler = "broken", self._shuffler
+        try:
+            most, look = shuffler.largest_report, shuffler.look
+            code = await shuffler.take(await read_body(request, most, self._seconds, look))
+        except Refusal as refusal:
+            code = refusal.code
+        finally:
+            shuffler.count(code)
+        return Response(status_code=201) if code == ACCEPTED else problem(code)
 
     async def announce(self, request: Request) -> Response:
-        headers, receive = request.headers.raw, request.receive
-        signed = await read_body(headers, receive, manifest.LARGEST, self._seconds)
+        signed = await read_body(request, manifest.LARGEST, self._seconds)
         new = await self._shuffler.announce(_number(request), signed)
         return Response(status_code=201 if new else 200)
 
@@ -366,15 +320,11 @@ def _number(request: Request, name: str = "number") -> int:
 
 
 def problem(code: str) -> Response:
-    status, headers = PROBLEMS[code].status, _headers_of(code)
-    return Response(document(code), status, media_type=MEDIA_TYPE, headers=headers)
-
-
-def _headers_of(code: str) -> dict[str, str]:
     """Who comes with a wrong ticket has one try with each connection."""
-    if code in ("busy", "unknownTicket"):
-        return {"connection": "close"} | ({"retry-after": "1"} if code == "busy" else {})
-    return {}
+    headers = {"connection": "close"} if code in ("busy", "unknownTicket") else {}
+    if code == "busy":
+        headers["retry-after"] = "1"
+    return Response(document(code), PROBLEMS[code].status, headers, MEDIA_TYPE)
 
 
 async def _of_framework(_: Request, error: Exception) -> Response:
@@ -391,8 +341,7 @@ async def _of_accident(_: Request, error: Exception) -> Response:
 
 
 async def read_body(
-    headers: Iterable[tuple[bytes, bytes]],
-    receive: Receive,
+    request: Request,
     most: int,
     seconds: float,
     look: Callable[[bytes], object] | None = None,
@@ -400,8 +349,7 @@ async def read_body(
     """The whole body of a request.
 
     Args:
-        headers: of the request; one that says it is too large is not read.
-        receive: gives its parts.
+        request: one that says it is too large is not read.
         most: bytes that it may have.
         seconds: in which all of it must have arrived.
         look: given the ticket with which a report begins as soon as that is there; may refuse.
@@ -409,14 +357,13 @@ async def read_body(
     Raises:
         Refusal: ``tooLarge``, ``tooSlow``, or ``wrongLength`` if somebody hung up.
     """
-    for name, value in headers:
-        if name == b"content-length" and int(value) > most:
-            raise Refusal("tooLarge")
+    if int(request.headers.get("content-length", 0)) > most:
+        raise Refusal("tooLarge")
     data, more = bytearray(), True
     try:
         async with asyncio.timeout(seconds):
             while more:
-                message = await receive()
+                message = await request.receive()
                 if message["type"] != "http.request":  # somebody hung up
                     raise Refusal("wrongLength")
                 data += message.get("body", b"")
@@ -429,142 +376,3 @@ async def read_body(
     except TimeoutError:
         raise Refusal("tooSlow") from None
     return bytes(data)
-
-
-def _answer(code: str) -> tuple[Message, Message]:
-    body, headers, status = b"", {}, 201
-    if code != ACCEPTED:
-        body, status = document(code), PROBLEMS[code].status
-        headers = {"content-type": MEDIA_TYPE} | _headers_of(code)
-    headers = {"content-length": str(len(body))} | headers
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    return (
-        {"type": "http.response.start", "status": status, "headers": raw},
-        {"type": "http.response.body", "body": body},
-    )
-
-
-ANSWERS = {code: _answer(code) for code in (ACCEPTED, *CODES)}
-"""Every answer to a report is one of a few."""
-
-
-class Express:
-    """Takes reports itself and hands on everything else.
-
-    Reports are almost all that a shuffler is asked, so they pass by the framework. What a report
-    may hold and how long it may take is the same here as at any other endpoint.
-
-    Args:
-        app: takes everything else.
-        shuffler: takes reports.
-        seconds: in which a body must have arrived.
-    """
-
-    def __init__(self, app: ASGIApp, shuffler: Shuffler, seconds: float) -> None:
-        self._app, self._shuffler, self._seconds = app, shuffler, seconds
-        self._most = shuffler.largest_report
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("path") != REPORTS or scope.get("method") != "POST":
-            await self._hand_on(scope, receive, send)
-            return
-        code = await self._taken(scope["headers"], receive)
-        self._shuffler.count(code)
-        start, body = ANSWERS[code]
-        await send(start)
-        await send(body)
-
-    async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The framework raises again what it answered; the server would write it all down."""
-        try:
-            await self._app(scope, receive, send)
-        except Exception as error:
-            log.error("a request failed: %s", type(error).__name__)
-
-    async def _taken(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> str:
-        """What became of a report; of an accident only its kind is noted."""
-        try:
-            look = self._shuffler.look
-            data = await read_body(headers, receive, self._most, self._seconds, look)
-            return await self._shuffler.take(data)
-        except Refusal as refusal:
-            return refusal.code
-        except Exception as error:
-            log.error("an endpoint failed: %s", type(error).__name__)
-            return "broken"
-
-
-def codes(operation: Operation) -> set[str]:
-    """Every code with which an endpoint may refuse."""
-    own = {"unauthorised"} if operation.analyser else set()
-    return own | {*operation.problems, *EVERYWHERE}
-
-
-def openapi_document() -> Document:
-    """Who may ask what, and every possible answer.
-
-    >>> openapi_document()["paths"]["/v1/reports"]["post"]["requestBody"]["required"]
-    True
-    """
-    paths: Document = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
-    texts = {name: {"type": "string"} for name in ("type", "title", "code")}
-    problem_schema = {
-        "type": "object",
-        "required": ["type", "title", "status", "code"],
-        "properties": texts | {"status": {"type": "integer"}},
-        "additionalProperties": False,
-    }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "discreet shuffler", "version": f"{report.VERSION}"},
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"analyser": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Problem": problem_schema},
-        },
-    }
-
-
-def _described(operation: Operation) -> Document:
-    found: Document = {"summary": operation.summary, "responses": _responses(operation)}
-    number = {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}
-    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    if names:
-        kinds = {name: {"type": "string"} if name == "name" else number for name in names}
-        found["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": kind}
-            for name, kind in kinds.items()
-        ]
-    if operation.body:
-        schema = {"type": "string", "format": "binary", "maxLength": operation.body}
-        found["requestBody"] = {"required": True, "content": {BYTES: {"schema": schema}}}
-    if operation.analyser:
-        found["security"] = [{"analyser": []}]
-    return found
-
-
-def _responses(operation: Operation) -> Document:
-    found: Document = {}
-    for status, kind in operation.answers.items():
-        found[str(status)] = {"description": "Done."} | ({"content": {kind: {}}} if kind else {})
-    by_status: dict[int, list[str]] = {}
-    for code in sorted(codes(operation)):
-        by_status.setdefault(PROBLEMS[code].status, []).append(code)
-    for status, names in by_status.items():
-        schema = {
-            "allOf": [
-                {"$ref": "#/components/schemas/Problem"},
-                {"properties": {"code": {"enum": names}}},
-            ]
-        }
-        found[str(status)] = {
-            "description": " ".join(PROBLEMS[code].title for code in names),
-            "content": {MEDIA_TYPE: {"schema": schema}},
-        }
-    return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(openapi_document(), indent=1))  # noqa: T201
