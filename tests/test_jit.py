@@ -92,23 +92,17 @@ def hands_back_arrays(function):
     return not set(re.findall(r"[\w.]+", name)) <= {*SCALARS, "tuple"}
 
 
-def called(function):
-    """Compiled functions that it has by a global name."""
-    names = function.__code__.co_names
-    return {id(function.__globals__.get(name)) for name in names}
+def hands_on(x: np.ndarray) -> np.ndarray:
+    return x[:1]
 
 
 @pytest.mark.skipif(not BORROWED, reason="this numba always counts references")
-def test_only_borrowed_code_calls_what_hands_back_borrowed_arrays():
+def test_no_borrowed_code_hands_back_arrays():
     """Code that counts references would release them without having taken them."""
-    everything = list(kernels())
-    views = {id(f): f.__name__ for f in everything if borrows(f) and hands_back_arrays(f)}
-    assert "_some_generators" in views.values()  # the search finds what there is
-    modules = {sys.modules[f.__module__] for f in everything}
-    plain = [f for m in modules for f in vars(m).values() if inspect.isfunction(f)]
-    callers = [(f, f.py_func) for f in everything] + [(f, f) for f in plain]
-    wrong = [f.__name__ for f, source in callers if called(source) & set(views) and not borrows(f)]
-    assert wrong == []
+    found = [f for f in kernels() if borrows(f)]
+    assert len(found) > 20
+    assert [f.__name__ for f in found if hands_back_arrays(f)] == []
+    assert hands_back_arrays(inlined(hands_on))  # the search finds what there is
 
 
 def test_a_kernel_may_call_an_inlined_helper():

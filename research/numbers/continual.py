@@ -4,7 +4,7 @@ import numpy as np
 
 import discreet
 from discreet.learners.continual import make_learner
-from discreet.learners.dp_ucbvi import Column
+from discreet.learners.optimists import Column
 from discreet.learners.registry import get_learner
 
 USERS = 20_000

@@ -1,12 +1,10 @@
 """Compiled planners and the compiled stream loop, without a learner."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from discreet.learners.continual import ROWS
-from discreet.learners.psrl import AHEAD, draw_ahead, fresh_words, model_draws
 from discreet.privacy.simulation.kernels import NextPolicy, Scratch
 
 
@@ -59,46 +57,6 @@ def effective(row, counts, s, a):
     share = n / (n + row[1]) if n > 0 else 0.0
     shapes = row[0] + share * np.maximum(0.0, transitions[s, a])
     return shapes, share * n, share * min(n, max(0.0, rewards[s, a]))
-
-
-class ModelDraws:
-    """A generator for the reference of posterior sampling: the numbers of the compiled models.
-
-    A gamma by the exact test of Marsaglia and Tsang, without the quick one before it. ``visits`` is
-    the shape [G, S, A]; what is not drawn ahead comes from ``others``, if not from ``rng``.
-    """
-
-    def __init__(self, rng, visits, others=None):
-        self._visits = visits
-        self._words = fresh_words(rng)
-        self._numbers = self._endless()
-        self._others = others or rng
-        self.random = self._others.random
-
-    def _endless(self):
-        pairs, states = math.prod(self._visits), self._visits[1]
-        each, gammas = model_draws(pairs, states)
-        normals, uniforms = np.empty(AHEAD * each), np.empty(AHEAD * gammas)
-        while True:
-            draw_ahead(self._words, normals, uniforms)
-            for i in reversed(range(AHEAD)):
-                mine = normals[i * each :][:each][: pairs * (states + 2)].reshape(-1, pairs)
-                tests = uniforms[i * gammas :][:gammas].reshape(-1, pairs)
-                for x in range(pairs):
-                    yield from zip(mine[:-1, x].tolist(), tests[:, x].tolist(), strict=True)
-                    yield float(mine[-1, x])
-
-    def standard_gamma(self, shape):
-        normal, uniform = next(self._numbers)
-        d = shape - 1 / 3
-        if d > 0:
-            z = normal / (3 * math.sqrt(d))
-            if z > -1 and math.log1p(-uniform) < 3 * d * (math.log1p(z) - z + z**2 / 2 - z**3 / 3):
-                return d * (1 + z) ** 3
-        return self._others.standard_gamma(shape)
-
-    def standard_normal(self):
-        return next(self._numbers)
 
 
 def random_counts(seed, groups, states=3, choices=2, scale=30.0, noise=0.0):

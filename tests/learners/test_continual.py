@@ -1,4 +1,4 @@
-"""Every continual learner: compiled runs walk through the printed policies; ties and induction."""
+"""Every continual learner: asked one by one it plays what compiled runs play; ties."""
 
 import sys
 
@@ -8,76 +8,36 @@ import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
-from discreet.errors import DiscreetError, InvalidInputError
+from discreet.errors import DiscreetError, InvalidInputError, UnsupportedError
+from discreet.learners.base import ContinualLearner
 from discreet.learners.continual import (
     TIE,
     CompiledRun,
     break_ties,
-    choose,
     greedy,
     make_learner,
+    run_continual,
     walk,
 )
-from discreet.learners.dp_ucbvi import DpUcbvi, Ucbvi
 from discreet.learners.ldp_obi import LdpObi
-from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
+from discreet.learners.optimists import DpUcbvi, PrivateUcbPo, PrivateUcbVi, Pucb, Ucbvi
 from discreet.learners.psrl import LdpPsrl, Psrl
 from discreet.mdp import RiverSwim
-from discreet.privacy.simulation.users import no_counts
-from helpers.compiled import ModelDraws
 
 TREE = Central(100, 1e-6, mechanism="tree-gaussian")
 LAPLACE = Local(60, mechanism="laplace")
 
 CASES = [
-    (Ucbvi, NoPrivacy(), {}),
-    (Ucbvi, NoPrivacy(), {"constants": "theory"}),
-    (Ucbvi, NoPrivacy(), {"bonus": "hoeffding", "clip": True, "stationary": True}),
-    (Ucbvi, NoPrivacy(), {"terms": ("variance", "correction"), "bonus_scale": 1e-4}),
-    (DpUcbvi, NoPrivacy(), {"stationary": True}),
-    (DpUcbvi, TREE, {}),
-    (DpUcbvi, Central(100), {"stationary": True, "clip": True}),
-    (DpUcbvi, Central(100), {"constants": "theory", "bonus_scale": 1e-4, "privacy_scale": 1e-5}),
-    (DpUcbvi, LAPLACE, {}),
-    (DpUcbvi, Local(1, 1e-6, mechanism="gaussian"), {"constants": "theory"}),
-    (PrivateUcbVi, TREE, {}),
-    (PrivateUcbVi, LAPLACE, {"stationary": True, "bonus_scale": 0.1, "clip": True}),
+    (Ucbvi, NoPrivacy(), {"stationary": True}),
+    (DpUcbvi, TREE, {"clip": True}),
+    (PrivateUcbVi, LAPLACE, {}),
     (PrivateUcbPo, TREE, {}),
-    (PrivateUcbPo, NoPrivacy(), {"stationary": True}),
     (Pucb, Central(1000), {"stationary": True}),
-    (Pucb, NoPrivacy(), {"constants": "theory", "bonus_scale": 0.01}),
-    (LdpObi, LAPLACE, {}),
-    (LdpObi, LAPLACE, {"constants": "theory", "stationary": False}),
-    (LdpObi, Local(60, 1e-3, mechanism="gaussian"), {}),
-    (LdpObi, Local(60, mechanism="randomized-response"), {}),
-    (LdpObi, Local(60, mechanism="randomized-response"), {"stationary": False}),
-    (LdpObi, Local(60, 1e-3, mechanism="bounded"), {}),
-    (LdpObi, Local(60, mechanism="one-step"), {}),
-    (LdpObi, Local(60, mechanism="one-step"), {"stationary": False}),
-    (LdpObi, NoPrivacy(), {}),
-    (LdpObi, LAPLACE, {"literal": True}),
-    (LdpObi, LAPLACE, {"literal": True, "stationary": False}),
     (LdpObi, Local(60, mechanism="randomized-response"), {"literal": True}),
-    (LdpObi, Local(60, mechanism="randomized-response"), {"literal": True, "stationary": False}),
-    (LdpObi, TREE, {"literal": True}),  # a tree counts the last transition all the same
     (LdpObi, TREE, {}),
-    (Psrl, NoPrivacy(), {}),
-    (Psrl, NoPrivacy(), {"stationary": True, "prior": 0.3}),
+    (Psrl, NoPrivacy(), {"prior": 0.3}),
     (LdpPsrl, LAPLACE, {}),
-    (LdpPsrl, LAPLACE, {"constants": "theory", "stationary": False}),
 ]
-
-
-def both_ways(kind, mdp, trust, episodes, **settings):
-    """Posterior sampling draws ahead when compiled: its reference gets the same numbers."""
-    seeds = RunSeeds(3)
-    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    if issubclass(kind, Psrl):
-        learner.rng = ModelDraws(learner.rng, no_counts(learner.mechanism).visits.shape)
-    reference = [r for _, r in walk(learner, mdp, seeds)]
-    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
-    return np.array(reference), compiled
 
 
 def name_of(value):
@@ -85,26 +45,31 @@ def name_of(value):
 
 
 @pytest.mark.parametrize(("kind", "trust", "settings"), CASES, ids=name_of)
-def test_the_compiled_run_is_the_printed_algorithm(kind, trust, settings):
-    mdp = RiverSwim(states=3, horizon=4, relabel=1)
-    reference, compiled = both_ways(kind, mdp, trust, 120, **settings)
-    np.testing.assert_allclose(compiled, reference, atol=1e-12)
+def test_who_asks_one_by_one_gets_the_policies_of_the_compiled_run(kind, trust, settings):
+    mdp, seeds = RiverSwim(states=3, horizon=4, relabel=1), RunSeeds(3)
+    learner = make_learner(kind, mdp, trust, 120, seeds.generator("policy"), settings)
+    one_by_one = [regret for _, regret in walk(learner, mdp, seeds)]
+    learner = make_learner(kind, mdp, trust, 120, seeds.generator("policy"), settings)
+    compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
+    np.testing.assert_allclose(compiled, one_by_one, atol=1e-12)
+    assert len(np.unique(compiled.round(9))) > 3
 
 
-@pytest.mark.parametrize("kind", [Ucbvi, Psrl, PrivateUcbPo, LdpObi])
-def test_the_two_ways_meet_more_than_one_policy(kind):
-    mdp = RiverSwim(states=3, horizon=4, relabel=1)
-    reference, _ = both_ways(kind, mdp, NoPrivacy(), 60)
-    assert len(np.unique(reference.round(9))) > 3
-
-
-@pytest.mark.core
-def test_a_learner_needs_only_private_counts():
-    """Reference learners plan from `PrivateCounts` alone, before the first user as well."""
+def test_policies_that_were_handed_out_stay_as_they_were():
     mdp = RiverSwim(states=3, horizon=4)
-    learner = make_learner(DpUcbvi, mdp, NoPrivacy(), 10, np.random.default_rng(0), {})
-    policy = learner.next_policy(no_counts(learner.mechanism))
-    assert policy.actions.shape == (4, 3)
+    learner = make_learner(PrivateUcbPo, mdp, NoPrivacy(), 20, np.random.default_rng(0), {})
+    policies = [policy for policy, _ in walk(learner, mdp, RunSeeds(0))]
+    assert (policies[0].probabilities == 0.5).all()
+    assert not (policies[-1].probabilities == 0.5).all()
+
+
+def test_a_learner_without_planner_and_policy_says_what_it_lacks():
+    class Empty(ContinualLearner):
+        name = "empty"
+
+    mdp = RiverSwim(states=3, horizon=4)
+    with pytest.raises(UnsupportedError, match="'empty' has neither a planner nor a method"):
+        run_continual(Empty, mdp, NoPrivacy(), 10, RunSeeds(0))
 
 
 def test_blocks_do_not_change_the_run(monkeypatch):
@@ -132,13 +97,6 @@ def test_blocks_let_go_of_the_learners_generator_and_memory(monkeypatch, kind, t
     assert len(set(references)) == 1
 
 
-class Forgetful(LdpPsrl):
-    """One that keeps Q alone, where its planner also keeps random numbers."""
-
-    def memory(self):
-        return super().memory()[:1]
-
-
 class Misshapen(LdpObi):
     """One whose Q has a step too few."""
 
@@ -146,11 +104,10 @@ class Misshapen(LdpObi):
         return np.zeros((2, 3, 3, 2))
 
 
-@pytest.mark.parametrize("kind", [Forgetful, Misshapen])
-def test_a_memory_that_is_too_small_for_the_planner_is_refused(kind):
+def test_a_memory_that_does_not_fit_the_planner_is_refused():
     mdp = RiverSwim(states=3, horizon=4)
-    learner = make_learner(kind, mdp, LAPLACE, 10, np.random.default_rng(0), {})
-    with pytest.raises(InvalidInputError, match=r"\(H, S, A\) = \(4, 3, 2\) and at least \d+ numb"):
+    learner = make_learner(Misshapen, mdp, LAPLACE, 10, np.random.default_rng(0), {})
+    with pytest.raises(InvalidInputError, match=r"\(H, S, A\) = \(4, 3, 2\), got one of"):
         next(CompiledRun(mdp, learner, RunSeeds(0)).blocks())
 
 
@@ -230,18 +187,3 @@ def test_ties_are_broken_uniformly_and_only_where_they_are():
     assert counts[1].tolist() == [0, 0, rounds, 0]
     assert counts[0, 2] == 0
     assert abs(counts[0, [0, 1, 3]] - rounds / 3).max() < 5.5 * np.sqrt(rounds * 2 / 9)
-
-
-def test_ties_take_the_numbers_that_the_reference_takes():
-    """From the last step to the first, one number per tie, none elsewhere."""
-    rng = np.random.default_rng(6)
-    q = rng.integers(0, 2, size=(1, 5, 4, 3)).astype(float)
-    actions = q[0].argmax(axis=-1)
-    one, other = np.random.default_rng(9), np.random.default_rng(9)
-    break_ties(q, actions, one)
-    expected = np.zeros((5, 4), int)
-    for h in reversed(range(5)):
-        for s in range(4):
-            expected[h, s] = choose(q[0, h, s], other)
-    assert np.array_equal(actions, expected)
-    assert one.random() == other.random()

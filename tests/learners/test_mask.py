@@ -55,14 +55,14 @@ def test_elimination_as_printed_lists_possible_policies():
 
 
 @pytest.mark.parametrize("name", ["ldp-obi", "dp-ucbvi", "private-ucb-po", "pucb", "psrl"])
-def test_the_reference_of_a_continual_learner_plays_possible_actions(name):
+def test_a_continual_learner_that_is_asked_one_by_one_plays_possible_actions(name):
     mdp, seeds = trap(), discreet._seeds.RunSeeds(4)
     kind = get_learner(name).make
     learner = make_learner(kind, mdp, NoPrivacy(), 30, seeds.generator("policy"), {})
     for policy, regret in walk(learner, mdp, seeds):
         check_policy(policy, mdp.shape)
         assert regret < 1e-9
-    assert (learner.q[~MASK] == FORBIDDEN).all()
+    assert (learner.room[0].memory[0][~MASK] == FORBIDDEN).all()
 
 
 @pytest.mark.parametrize("name", ["trial", "flow-ucb", "explore-then-commit"])

@@ -39,7 +39,7 @@ def test_compiled_code_around_a_changed_kernel_is_forgotten():
     """Of its callers, of theirs, and of loops that are compiled around a caller's function."""
     folder = "src/discreet/learners/"
     around = run.affected("src/discreet/learners/continual.py")
-    assert {folder + "continual.py", folder + "dp_ucbvi.py"} <= around
+    assert {folder + "continual.py", folder + "optimists.py"} <= around
     assert folder + "continual.py" in run.affected(folder + "ldp_obi.py")
     assert "src/discreet/adversarial/barrier.py" not in around
 

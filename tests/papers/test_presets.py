@@ -24,11 +24,11 @@ from discreet.errors import (
 )
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
-from discreet.learners.dp_ucbvi import Column
 from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import continual_kind, make_batch_learner
+from discreet.learners.optimists import Column
 from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
 from discreet.mdp.layered import LayeredMDP

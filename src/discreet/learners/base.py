@@ -251,18 +251,17 @@ class StagedLearner(FlowLearner[Chosen_co]):
 
 
 class ContinualLearner(ABC):
-    """A learner of the continual schedule: `next_policy` is all that it must have.
+    """A learner of the continual schedule: `planner` or `next_policy` is all that it must have.
 
-    A learner may exist twice: `next_policy` reads like the paper, and `planner` names a compiled
-    kernel that does the same, fed with the `coefficients` of every release. Tests prove that both
-    walk through the same policies; without a planner runs follow `next_policy`, slower.
+    Ours name a compiled kernel that reads like the paper, fed with the `coefficients` of every
+    release. A learner without one says its `next_policy` in Python; its runs are slower.
 
     Attributes:
         problem: public facts.
         mechanism: the calibrated release; the learner reads its error bounds.
         rng: breaks ties and draws what the learner itself draws.
         settings: resolved.
-        q: ``[H, S, A]``, what its last policy was greedy for.
+        room: what its planner keeps between policies, outside of compiled runs.
     """
 
     name: ClassVar[str]
@@ -285,20 +284,13 @@ class ContinualLearner(ABC):
         self.mechanism = mechanism
         self.rng = rng
         self.settings = settings
-        self.q = np.where(problem.shape.mask, float(problem.shape.horizon), FORBIDDEN)
+        self.room: Any = None
 
-    @abstractmethod
     def next_policy(self, counts: PrivateCounts) -> Policy:
         """The policy for the next user, from the counts of all users before."""
+        from discreet.learners.continual import planned
 
-    def state(self) -> dict[str, Floats]:
-        """What it carries from one policy to the next, apart from its generator."""
-        return {}
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        """Go on from `state`."""
-        for name, mine in self.state().items():
-            mine[:] = np.reshape(state[name], mine.shape)
+        return planned(self, counts)
 
     def planner(self) -> Callable[..., None] | None:
         """The compiled planner (see `continual.planner`), or None."""
@@ -312,14 +304,9 @@ class ContinualLearner(ABC):
         """``[M, H, S, A]``: what the planner keeps, before the first episode.
 
         First comes Q, `FORBIDDEN` where an action is not possible, and planners leave it there.
-        Called once per compiled run: it may draw from ``rng``.
         """
-        return self.q[None].copy()
-
-    def possible(self, h: int, q: Floats) -> Floats:
-        """Q values ``[S, A]`` of step h, `FORBIDDEN` where an action is not possible."""
-        masked: Floats = np.where(self.problem.shape.mask[h], q, FORBIDDEN)
-        return masked
+        shape = self.problem.shape
+        return np.where(shape.mask, float(shape.horizon), FORBIDDEN)[None]
 
     def error_bounds(self, times: Ints, failure: float) -> Floats:
         """A bound on the size of the noise on one counter, at each time (0 before any user)."""

@@ -1,12 +1,10 @@
 """The continual schedule: one episode, one release, one new policy; shared by all its learners.
 
-A continual learner exists twice. The *reference* (`ContinualLearner.next_policy`) reads like the
-paper and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients
-of each release; `privacy.simulation.kernels.run_block` asks it for a policy before every simulated
-user. Tests prove that both walk through the same policies.
+A continual learner is a compiled planner that reads like the paper, fed with the coefficients of
+each release. `privacy.simulation.kernels.run_block` asks it for a policy before every simulated
+user, `planned` wherever somebody else asks.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -30,7 +28,15 @@ from discreet.mdp.policies import (
 )
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.simulation.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
+from discreet.privacy.simulation.kernels import (
+    FLOATS_4,
+    GENERATOR,
+    INTEGERS_2,
+    PLANNER,
+    NextPolicy,
+    Scratch,
+    run_block,
+)
 from discreet.privacy.simulation.users import SimulatedUsers, World, no_counts
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Calibration, Local, TrustModel
@@ -39,17 +45,8 @@ _COEFFICIENTS = 1 << 12
 """Episodes whose coefficients are computed at once."""
 TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
-ROWS = 7
+ROWS = 6
 """Of a model, beside the S rows of probabilities."""
-
-
-def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
-    """Transitions, visits and rewards; continual learners need all three."""
-    if counts.transitions is None or counts.visits is None or counts.rewards is None:
-        raise UnsupportedError(
-            f"Continual learners need the statistics {', '.join(STATISTICS)}; one is missing."
-        )
-    return counts.transitions, counts.visits, counts.rewards
 
 
 ContinualKind = TypeVar("ContinualKind", bound=ContinualLearner)
@@ -140,34 +137,14 @@ class CompiledRun:
         self.learner = learner
         self.stream = SimulatedUsers(mdp, learner.mechanism, seeds)
         self._optimum = RegretMeter(mdp).optimal.value
-        self._actions = np.zeros(mdp.shape.visits[:2], np.int64)
-        self._probabilities = uniform_policy(mdp.shape).probabilities.copy()
+        self._policy = room(learner)[1]
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
-        from discreet.privacy.simulation.kernels import NextPolicy, Scratch, run_block
-
-        learner, shape = self.learner, self.learner.problem.shape
-        groups, states, choices = self.stream.public.visits.shape
-        model = np.zeros((states + ROWS, groups, states * choices))
-        compiled, memory = learner.planner(), learner.memory()
-        if compiled is None:
-            raise UnsupportedError(f"{learner.name} has no compiled planner.")
-        # Compiled code does not look where its arrays end.
-        kept = _KEPT.get(compiled)
-        least = math.prod(shape.visits)
-        least += kept(groups * states * choices, states) if kept else 0
-        if memory.shape[1:] != shape.visits or memory.size < least:
-            raise InvalidInputError(
-                f"This planner needs a memory [M, H, S, A] with (H, S, A) = {shape.visits} and at "
-                f"least {least} numbers, got one of shape {memory.shape}: memory() of its learner "
-                f"has to make it."
-            )
-        scratch = Scratch(memory, model, np.zeros((shape.horizon + 1, shape.states)))
-        policy = NextPolicy(
-            self._actions, self._probabilities, np.full_like(self._actions, -1), np.array([np.nan])
-        )
-        planner, start, rows = Pointer(compiled), 0, np.zeros((0, 0))
+        learner = self.learner
+        scratch, policy = room(learner)
+        self._policy = policy
+        planner, start, rows = Pointer(compiled_planner(learner)), 0, np.zeros((0, 0))
         for first, count, users in self.stream.blocks():
             if first + count > start + len(
                 rows
@@ -182,9 +159,55 @@ class CompiledRun:
 
     def policy(self) -> Policy:
         """The policy of the last episode."""
-        if self.learner.stochastic:
-            return StochasticPolicy(self._probabilities)
-        return DeterministicPolicy(self._actions)
+        return left_behind(self.learner, self._policy)
+
+
+def compiled_planner(learner: ContinualLearner) -> Callable[..., None]:
+    """Its planner, or an error that says what a learner must have."""
+    compiled = learner.planner()
+    if compiled is None:
+        raise UnsupportedError(
+            f"Learner {learner.name!r} has neither a planner nor a method next_policy; write one."
+        )
+    return compiled
+
+
+def room(learner: ContinualLearner) -> tuple[Scratch, NextPolicy]:
+    """What its planner computes in, and where it leaves the next policy."""
+    shape, memory = learner.problem.shape, learner.memory()
+    if memory.shape[1:] != shape.visits:  # compiled code does not look where its arrays end
+        raise InvalidInputError(
+            f"A planner needs a memory [M, H, S, A] with (H, S, A) = {shape.visits}, got one of "
+            f"shape {memory.shape}: memory() of its learner has to make it."
+        )
+    groups = 1 if learner.mechanism.stationary else shape.horizon
+    model = np.zeros((shape.states + ROWS, groups, shape.states * shape.actions))
+    actions = np.zeros(shape.visits[:2], np.int64)
+    played = uniform_policy(shape).probabilities.copy()
+    policy = NextPolicy(actions, played, np.full_like(actions, -1), np.array([np.nan]))
+    return Scratch(memory, model, np.zeros((shape.horizon + 1, shape.states))), policy
+
+
+def left_behind(learner: ContinualLearner, policy: NextPolicy) -> Policy:
+    """What a planner chose."""
+    if learner.stochastic:
+        return StochasticPolicy(policy.probabilities)
+    return DeterministicPolicy(policy.actions)
+
+
+def planned(learner: ContinualLearner, counts: PrivateCounts) -> Policy:
+    """What its planner chooses for the next user, from the counts of all users before."""
+    if counts.transitions is None or counts.visits is None or counts.rewards is None:
+        raise UnsupportedError(
+            f"Continual learners need the statistics {', '.join(STATISTICS)}; one is missing."
+        )
+    learner.room = learner.room or room(learner)
+    scratch, policy = learner.room
+    row = learner.coefficients(np.array([counts.users]))[0]
+    released = (counts.transitions, counts.visits, counts.rewards)
+    made = policy._replace(actions=policy.actions.copy(), probabilities=policy.probabilities.copy())
+    compiled_planner(learner)(row, *released, *scratch, *made[:2], learner.rng)
+    return left_behind(learner, made)
 
 
 def walk(
@@ -199,18 +222,7 @@ def walk(
         counts = stream.add(policy, learner.rng)
 
 
-def choose(q: Floats, rng: np.random.Generator) -> int:
-    """An action of the largest Q value, ties (up to rounding) broken uniformly at random."""
-    best = np.flatnonzero(q >= q.max() - TIE)
-    return int(best[0]) if len(best) == 1 else int(best[int(rng.random() * len(best))])
-
-
-_KEPT: dict[Callable[..., None], Callable[[int, int], int]] = {}
-
-
-def planner(
-    function: Callable[..., None], kept: Callable[[int, int], int] | None = None
-) -> Callable[..., None]:
+def planner(function: Callable[..., None]) -> Callable[..., None]:
     """Compile a planner: from the released counts to the next policy.
 
     Its arguments, all changed in place where they are outputs or scratch:
@@ -226,16 +238,9 @@ def planner(
     - ``rng``: ties and draws of the learner.
 
     It makes no arrays (see `_jit.BORROWED`): room is what ``model`` and ``values`` are for.
-
-    Args:
-        function: the planner.
-        kept: numbers that it needs in its memory after the first Q, for that many pairs (g, s, a)
-            and states; none.
     """
     made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
-    if kept is not None:
-        _KEPT[compiled] = kept
     return compiled
 
 

@@ -55,17 +55,9 @@ from discreet._jit import inlined, kernel
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
 from discreet.learners.base import ContinualLearner
-from discreet.learners.continual import (
-    backward_induction,
-    break_ties,
-    choose,
-    planner,
-    three_statistics,
-)
+from discreet.learners.continual import backward_induction, break_ties, planner
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
-from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,35 +108,6 @@ class LdpObi(ContinualLearner):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._grid: tuple[Ints, Floats, Floats] | None = None
-
-    def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
-        shape = self.problem.shape
-        rewards, transitions, beta_r, beta_p = self.estimates(counts)
-        values = np.zeros(shape.states)
-        actions = np.zeros(shape.visits[:2], np.int64)
-        for h in reversed(range(shape.horizon)):
-            g = h if len(rewards) > 1 else 0
-            q = rewards[g] + (shape.horizon - h) * beta_p[g] + beta_r[g]
-            for t in range(shape.states):
-                q = q + transitions[g, ..., t] * values[t]
-            q = self.possible(h, q)
-            for s in range(shape.states):
-                actions[h, s] = choose(q[s], self.rng)
-            self.q[h] = q
-            values = np.minimum(shape.horizon - h, q.max(axis=-1))
-        return DeterministicPolicy(actions)
-
-    def estimates(self, counts: PrivateCounts) -> tuple[Floats, Floats, Floats, Floats]:
-        """r, p, beta_r and beta_p; an infinite beta_r where a denominator is not positive."""
-        steps, visits, sums = three_statistics(counts)
-        row = self.coefficients(np.array([counts.users]))[0]
-        shift_r, shift_p, root_r, linear_r, root_p, linear_p = row
-        D_r, D_p = visits + shift_r, steps.sum(axis=-1) + shift_p
-        known = (D_r > 0) & (D_p > 0)
-        D_r, D_p = np.where(known, D_r, 1.0), np.where(known, D_p, 1.0)
-        beta_r = np.where(known, root_r / np.sqrt(D_r) + linear_r / D_r, np.inf)
-        beta_p = root_p / np.sqrt(D_p) + linear_p / D_p
-        return sums / D_r, steps / D_p[..., None], beta_r, beta_p
 
     def noise_bounds(self, users: Ints) -> tuple[Floats, Floats]:
         """c1 = c2 = c4 and c3 after that many users."""
@@ -199,7 +162,7 @@ class LdpObi(ContinualLearner):
         scales = settings.alpha, settings.bonus_scale, settings.privacy_scale
         return bonus_rows(users, self._bounds(users), S, factor, scales)
 
-    def planner(self) -> Callable[..., None] | None:
+    def planner(self) -> Callable[..., None]:
         return signed_values
 
 

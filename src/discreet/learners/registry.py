@@ -36,7 +36,7 @@ class Listing(NamedTuple):
 
 _SHIPPED: dict[str, Listing] = {
     "dp-ucbvi": Listing(
-        "learners.dp_ucbvi",
+        "learners.optimists",
         "UCBVI with private Bernstein bonuses, four terms, each with a switch",
     ),
     "explore-then-commit": Listing(
@@ -68,11 +68,9 @@ _SHIPPED: dict[str, Listing] = {
         "adversarial",
         _ADVERSARIAL,
     ),
-    "private-ucb-po": Listing(
-        "learners.private_ucb", "private policy optimisation by mirror ascent"
-    ),
+    "private-ucb-po": Listing("learners.optimists", "private policy optimisation by mirror ascent"),
     "private-ucb-vi": Listing(
-        "learners.private_ucb", "value iteration with private Hoeffding bonuses"
+        "learners.optimists", "value iteration with private Hoeffding bonuses"
     ),
     "private-uob-lbps": Listing(
         "adversarial.uob_lbps",
@@ -81,7 +79,7 @@ _SHIPPED: dict[str, Listing] = {
         _ADVERSARIAL,
     ),
     "psrl": Listing("learners.psrl", "posterior sampling, no privacy", trusts=("none",)),
-    "pucb": Listing("learners.private_ucb", "UBEV on private counts", trusts=("none", "central")),
+    "pucb": Listing("learners.optimists", "UBEV on private counts", trusts=("none", "central")),
     "sdp-pe": Listing(
         "learners.elimination.learner",
         "policy elimination on shuffle-private counts, in polynomial time",
@@ -95,7 +93,7 @@ _SHIPPED: dict[str, Listing] = {
         BATCH,
     ),
     "ucbvi": Listing(
-        "learners.dp_ucbvi",
+        "learners.optimists",
         "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
         trusts=("none",),
     ),

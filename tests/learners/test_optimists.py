@@ -1,15 +1,25 @@
-"""UCBVI and DP-UCBVI: each term of the bonus by hand, and compiled; models, caps and clipping."""
+"""The optimists: factors by hand, widths that cover the noise, the kernel beside plain NumPy."""
+
+import math
 
 import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet.errors import DiscreetError
-from discreet.learners import dp_ucbvi as kernels
+from discreet.learners import optimists as kernels
 from discreet.learners.continual import make_learner
-from discreet.learners.dp_ucbvi import Column, DpUcbvi, Model, optimistic_policy
+from discreet.learners.optimists import (
+    Column,
+    DpUcbvi,
+    PrivateUcbPo,
+    PrivateUcbVi,
+    Pucb,
+    optimistic_policy,
+)
 from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
 from discreet.privacy.projection.valid_counts import valid_counts
+from discreet.privacy.simulation.users import no_counts
 from helpers.compiled import planned, random_counts
 
 
@@ -20,37 +30,24 @@ def dp_learner(trust, **settings):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize(
-    ("term", "expected"),
-    [
-        ("variance", lambda iota, E: 2 * np.sqrt(0.25 * 9 * iota / 50)),
-        ("reward", lambda iota, E: np.sqrt(2 * iota / 50)),
-        ("privacy", lambda iota, E: 20 * 6 * 4 * E * iota / 50),
-        ("correction", lambda iota, E: 4 * np.sqrt(iota) * np.sqrt(36 / 50)),
-    ],
-)
-def test_each_term_of_the_bonus_by_hand(term, expected):
-    # P is half and half over values 0 and 3: variance 0.25·9. Nothing ahead is known: H² = 36.
+@pytest.mark.parametrize("term", ["variance", "reward", "privacy", "correction"])
+def test_each_factor_of_the_bonus_by_hand(term):
+    """Equation 31: a term that is not chosen is zero."""
     learner = dp_learner(Central(1, 1e-6, mechanism="tree-gaussian"), terms=(term,))
-    rows = np.zeros((6, 4, 2, 4))
-    rows[..., :2] = 0.5
-    model = Model(rows, np.zeros((6, 4, 2)), np.full((6, 4, 2), 50.0))
-    iota = np.log(30 * 6 * 4 * 2 * 1000 * 6 / 0.1)
-    error = float(learner.errors(np.array([7]))[0])
-    bonus = learner.bonus(2, model, np.array([0.0, 3.0, 0.0, 0.0]), 7)
-    np.testing.assert_allclose(bonus, expected(iota, error))
-
-
-def test_the_correction_shrinks_with_the_visits_ahead():
-    learner = dp_learner(NoPrivacy(), terms=("correction",))
-    rows = np.full((6, 4, 2, 4), 0.25)
-    iota = np.log(30 * 6 * 4 * 2 * 1000 * 6 / 0.1)
-    n = 1e15
-    model = Model(rows, np.zeros((6, 4, 2)), np.full((6, 4, 2), n))
-    near = 1e6 * 6**3 * 4 * 2 * iota**2 / (2 * n) + 1e6 * 6**6 * 4**4 * 4 * iota**4 / (2 * n) ** 2
-    bonus = learner.bonus(0, model, np.zeros(4), 0)
-    np.testing.assert_allclose(bonus, 4 * np.sqrt(iota) * np.sqrt(near / n))
-    assert learner.bonus(5, model, np.zeros(4), 0).max() == 0  # nothing is ahead of the last step
+    S, A, H, iota = 4, 2, 6, np.log(30 * 6 * 4 * 2 * 1000 * 6 / 0.1)
+    E = float(learner.errors(np.array([7]))[0])
+    found = learner.coefficients(np.array([7]))[0]
+    expected = {
+        "variance": (Column.VARIANCE, 2 * np.sqrt(iota)),
+        "reward": (Column.ROOT, np.sqrt(2 * iota)),
+        "privacy": (Column.LINEAR, 20 * H * S * E * iota),
+        "correction": (Column.CORRECTION, 16 * iota),
+    }
+    for name, (column, value) in expected.items():
+        assert found[column] == pytest.approx(value if name == term else 0.0)
+    assert found[Column.ERROR] == E
+    assert found[Column.NEAR] == pytest.approx(1e6 * H**3 * S * A * iota**2)
+    assert found[Column.NEAR2] == pytest.approx(1e6 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2))
 
 
 def test_the_error_is_that_of_the_actual_noise():
@@ -289,47 +286,89 @@ def test_evaluation_is_of_the_policy_not_of_the_best_action():
     np.testing.assert_array_equal(found.memory[1], always)
 
 
-UNSEEN = {"correction": 1e-300, "near": 1.0}
-"""A correction that no sum can show: with one, every row is made valid."""
+MDP = RiverSwim(states=3, horizon=4)
+S, A, H, K = 3, 2, 4, 200
 
 
-@pytest.mark.parametrize("moves", [False, True])
-@pytest.mark.parametrize("clip", [0, 1])
-@pytest.mark.parametrize("remaining", [0, 1])
-@pytest.mark.parametrize("groups", [1, 8])
-def test_what_is_at_its_cap_without_its_rows_is_there_with_them(groups, remaining, clip, moves):
-    """Bit for bit, from where all rows count to where none does."""
-    shortcuts = []
-    for seed, scale in enumerate(np.geomspace(0.1, 200, 60)):
-        counts = random_counts(seed, groups, noise=8.0)
-        memory = np.full((1 + moves, 8, STATES, CHOICES), 8.0)
-        memory[0] -= np.random.default_rng(seed).random((8, STATES, CHOICES)) if clip else 0.0
-        memory[1:] = 1 / CHOICES
-        factors = {"error": 12.0, "remaining": remaining, "clip": clip, "rate": 0.1, "seed": seed}
-        factors |= {"root": scale, "linear": 5 * scale, "variance": 0.3 * scale}
-        found = run(counts, horizon=8, start=memory, **factors)
-        plain = run(counts, horizon=8, start=memory, **factors, **UNSEEN)
-        for one, other in zip(found[:3], plain[:3], strict=True):
-            np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(found.values, plain.values)
-        shortcuts.append((found.model[..., STATES + 1] == 0.0).all(axis=(1, 2)).mean())
-        assert (plain.model[..., STATES + 1] > 0.0).all()
-    assert min(shortcuts) == 0.0
-    assert max(shortcuts) == 1.0
+def learner_of(kind, trust=None, **settings):
+    return make_learner(
+        kind,
+        MDP,
+        trust or Central(5),
+        K,
+        np.random.default_rng(0),
+        {"constants": "theory"} | settings,
+    )
 
 
-@pytest.mark.parametrize("visits", [-20.0, -3.0, 2.0])
-@pytest.mark.parametrize("above", [-1e-6, -1e-12, -1e-15, 0.0, 1e-15, 1e-12, 1e-8, 1e-6])
-def test_just_below_the_cap_is_not_at_the_cap(visits, above):
-    """One pair with the most visits that its row can be made to have, a bonus next to the cap."""
-    error, counts = 12.0, np.full((1, STATES, 1, STATES), 50.0)
-    n = error / 2 + max(0.0, visits + error / 4)
-    cells = np.full((1, STATES, 1), visits)
-    factors = {"error": error, "remaining": 1, "linear": n * (1 + above)}
-    belief = (counts, cells, 0.0 * cells)
-    found, plain = run(belief, **factors), run(belief, **factors, **UNSEEN)
-    np.testing.assert_array_equal(found.memory, plain.memory)
-    if above < -1e-9:
-        assert (found.memory[0, -1] < 1.0).all()
-    if above > 1e-9:
-        assert (found.memory[0, -1] == 1.0).all()
+def counts_and_noise(rng, error):
+    """True counts of one pair, and noisy ones with every counter off by at most ``error``."""
+    moves = rng.multinomial(rng.integers(1, 400), rng.dirichlet(np.ones(S)))
+    earned = rng.binomial(moves.sum(), rng.random())
+    extreme = rng.choice([-error, error], size=S + 2)
+    mild = rng.uniform(-error, error, size=S + 2)
+    noise = np.where(rng.random(S + 2) < 0.7, extreme, mild)
+    return moves, earned, moves + noise[:S], moves.sum() + noise[S], earned + noise[S + 1]
+
+
+def test_the_width_of_pucb_covers_the_noise():
+    """With N~ > 2E, estimates from noisy counts are off by at most the last term."""
+    rng = np.random.default_rng(5)
+    tight = 0.0
+    for _ in range(4000):
+        E = rng.uniform(0.5, 40)
+        moves, earned, noisy, n, sums = counts_and_noise(rng, E)
+        if n <= 2 * E:
+            continue
+        values = H * rng.integers(0, 2, size=S)
+        plain = earned / moves.sum() + moves @ values / moves.sum()
+        private = sums / n + noisy @ values / n
+        width = (1 + S * H) * (3 * E / n + 2 * E**2 / n**2)
+        assert abs(private - plain) <= width
+        tight = max(tight, abs(private - plain) / width)
+    assert tight > 0.3  # the width is not idle
+
+
+def test_the_factors_of_pucb():
+    learner = learner_of(Pucb)
+    users = np.array([50])
+    E = learner.errors(users)[0]
+    root, linear, square = learner.coefficients(users)[
+        0, [Column.ROOT, Column.LINEAR, Column.SQUARE]
+    ]
+    log = math.log(9 * S * A * H * K * H / 0.1)
+    assert root == pytest.approx((H + 1) * math.sqrt(2 * log))
+    assert linear == pytest.approx((1 + S * H) * 3 * E)
+    assert square == pytest.approx((1 + S * H) * 2 * E**2)
+
+
+def test_the_factors_of_value_iteration_and_policy_optimisation():
+    users = np.array([50])
+    L_c = math.sqrt(2 * math.log(4 * S * A * K * H / 0.1))
+    L_p = math.sqrt(4 * S * math.log(6 * S * A * K * H / 0.1))
+    for kind, root in ((PrivateUcbVi, L_c + H * L_c), (PrivateUcbPo, L_c + H * L_p)):
+        learner = learner_of(kind)
+        E = learner.errors(users)[0]
+        found = learner.coefficients(users)[0]
+        assert found[Column.ROOT] == pytest.approx(root)
+        assert found[Column.LINEAR] == pytest.approx(3 * E + H * (S * E + 2 * E))
+
+
+@pytest.mark.core
+def test_a_count_within_twice_the_error_says_nothing_to_pucb():
+    learner = learner_of(Pucb)
+    row = learner.coefficients(np.array([50]))[0]
+    E = learner.errors(np.array([50]))[0]
+    assert row[Column.MINIMUM] == 2 * E
+    assert row[Column.SHIFT] == E
+
+
+@pytest.mark.parametrize("constants", ["theory", "practical"])
+def test_policy_optimisation_starts_uniform_and_moves_by_its_rate(constants):
+    """Nothing is known: all Q values are equal, so the mirror step changes nothing."""
+    learner = learner_of(PrivateUcbPo, NoPrivacy(), constants=constants)
+    policy = learner.next_policy(no_counts(learner.mechanism))
+    np.testing.assert_allclose(policy.distribution(MDP.shape), 1 / A)
+    np.testing.assert_allclose(learner.room[0].memory[1], 1 / A)
+    scale = {"theory": 1.0, "practical": 20.0}[constants]
+    assert learner.rate == pytest.approx(scale * math.sqrt(2 * math.log(A) / K) / H)

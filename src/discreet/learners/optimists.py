@@ -1,6 +1,7 @@
-"""UCBVI (Azar, Osband and Munos, 2017) and DP-UCBVI (Qiao and Wang, 2023, Algorithm 1).
+"""UCBVI, DP-UCBVI, Private-UCB-VI, Private-UCB-PO and PUCB: optimism with five printed bonuses.
 
-**UCBVI**, with L = ln(5·S·A·T/failure), T = K·H, and N' the visits at the next step:
+**UCBVI** (Azar, Osband and Munos, 2017), with L = ln(5·S·A·T/failure), T = K·H, and N' the visits
+at the next step:
 
 - Hoeffding (their bonus 1): b = 7·H·L/sqrt(N);
 - Bernstein (their bonus 2): b = sqrt(8·L·Var_P(V)/N) + 14·H·L/(3N)
@@ -8,7 +9,8 @@
 
 Deviation: their rewards are known, ours are estimated, so sqrt(2·L/N) is added ("reward").
 
-**DP-UCBVI**, with iota = ln(30·H·S·A·T/failure) and E a bound on the noise (below), equation 31:
+**DP-UCBVI** (Qiao and Wang, 2023, Algorithm 1), with iota = ln(30·H·S·A·T/failure) and E a bound on
+the noise (below), equation 31:
 
     b = 2·sqrt(Var_P(V)·iota/N)                                             "variance"
       + sqrt(2·iota/N)                                                      "reward"
@@ -31,13 +33,49 @@ Regret: sqrt(S·A·H²·T) + S²·A·H³/eps (central), sqrt(S·A·H²·T) + S²
 logarithms, proven for ``constants="theory"`` and time-inhomogeneous counts; with practical
 constants nothing is proven. The guarantee of the release holds whatever the constants.
 
-**Both, and `private_ucb`,** differ only in how counts become a model and in the factors of b:
+**Private-UCB-VI and -PO** (Chowdhury and Zhou, 2022). Let E bound the noise of every counter at
+that time, D = max(1, N~ + E), r = R~/D and P = N~(s,a,s')/D (signed). Since N <= D and
+D - N <= 2E where D > 1,
+
+    |r - r*|        <= |R~ - R|/D + |R - r*·N|/D + r*·(D - N)/D <= L_c/sqrt(D) + 3E/D,
+    |(P - P*)·V*|   <= H·L_c/sqrt(D) + H·(S·E + 2E)/D,
+    |P - P*|_1      <= L_p/sqrt(D) + (S·E + 2E)/D,
+
+with L_c = sqrt(2·ln(4·S·A·T/failure)) and L_p = sqrt(4·S·ln(6·S·A·T/failure)), T = K·H (their
+Lemma; costs there, rewards here). Where D = 1 the printed bonus exceeds H: Q is the cap, also when
+multipliers shrink the bonus. VI acts greedily on
+Q = min(H - h, max(0, r + P·V + bonus)) with the first two lines as bonus. PO *evaluates* its
+current policy with bonus |r - r*| + H·|P - P*|_1, plays it, and then moves it by mirror ascent,
+pi ∝ pi·exp(rate·Q), rate = sqrt(2·ln A/(H²·K)), starting from the uniform policy.
+
+**PUCB** (Vietri et al., 2020) privatises UBEV. P = N~(s,a,s')/N~, r = R~/N~ and
+
+    Q = H                                                                  if N~ <= 2E,
+    Q = min(H, r + P·V + (H+1)·sqrt(2·ln(T/failure')/(N~ - E))
+                 + (1 + S·H)·(3E/N~ + 2E²/N~²))                             otherwise,
+
+failure' = failure/(9·S·A·H). The paper's text was not at hand, so the width does not rest on it:
+where every counter is within E of the truth and N~ > 2E, N >= N~ - E > 0 and for 0 <= V <= H
+
+    |R~/N~ - R/N|             <= |R~ - R|/N~ + (R/N)·|N - N~|/N~        <= 2E/N~,
+    |sum V·(N~(s')/N~ - N(s')/N)| <= H·S·E/N~ + H·E/N~,
+
+together at most (2 + H·(S + 1))·E/N~ <= (1 + S·H)·2E/N~, which the last term exceeds; and by
+Hoeffding R/N and sum V*·N(s')/N are within sqrt(ln(2/f)/(2N)) and H times that of their means, a
+half of the root term. The learner is optimistic whatever the paper printed.
+
+In these three E is the exact bound on the actual noise after k users (probability
+failure/(3·counters·K) per counter and time), not the printed worst case.
+
+Regret up to logarithms, for ``constants="theory"``: VI sqrt(S·A·H³·T) + S²·A·H³/eps, PO and PUCB
+sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps instead of the last term (local).
+
+**All of them** differ only in how counts become a model and in the factors of
 
     b(h,s,a) = VARIANCE·sqrt(Var_P(V)/N) + ROOT/sqrt(N - SHIFT) + LINEAR/N + SQUARE/N²
-               + sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) / N).
+               + sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) / N),
 
-So a learner computes one row of factors per release (`Column` names them). `Optimist` reads them as
-above; `optimistic_policy` is its compiled form, which tests hold equal to it.
+so a learner is a row of factors per release (`Column` names them), and one kernel plans for all.
 """
 
 import math
@@ -51,24 +89,11 @@ import numpy as np
 from discreet._jit import inlined
 from discreet._types import Floats, Ints
 from discreet.learners.base import FORBIDDEN, ContinualLearner
-from discreet.learners.continual import break_ties, choose, greedy, planner, three_statistics
+from discreet.learners.continual import break_ties, greedy, planner
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import BonusSettings, NoisyBonusSettings
-from discreet.mdp.policies import DeterministicPolicy, Policy
-from discreet.privacy.projection.valid_counts import valid_counts, valid_row
-from discreet.privacy.statistics import PrivateCounts
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """Estimates; the first axis has length H, or 1 for stationary counts."""
-
-    transitions: Floats  # [G, S, A, S], perhaps signed or of mass below one
-    rewards: Floats  # [G, S, A]
-    visits: Floats  # [G, S, A], the N of the bonus
-
-    def step(self, h: int) -> int:
-        return h if len(self.visits) > 1 else 0
+from discreet.learners.settings import BonusSettings, NoisyBonusSettings, not_negative
+from discreet.mdp.policies import uniform_policy
+from discreet.privacy.projection.valid_counts import valid_row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,67 +113,10 @@ class OptimistSettings(BonusSettings):
 class Optimist(ContinualLearner):
     """Q(h,s,a) = min(cap, max(0, r + P·V + b)), V = max Q, greedy policy, random ties.
 
-    A subclass says how far noise goes (`errors`) and which `coefficients` a release has.
+    A subclass says which `coefficients` a release has.
     """
 
     settings: OptimistSettings
-
-    def errors(self, users: Ints) -> Floats:
-        """What the noise of all counters stays below at all times, up to failure/3."""
-        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
-        return self.error_bounds(users, failure)
-
-    def model(self, counts: PrivateCounts) -> Model:
-        """Estimates from private counts: valid distributions, or signed ratios."""
-        transitions, visits, sums = three_statistics(counts)
-        row = self.coefficients(np.array([counts.users]))[0]
-        if row[Column.MODEL] == 0:
-            valid = valid_counts(transitions, visits, float(row[Column.ERROR]))
-            transitions, visits = valid.transitions, valid.visits
-        elif row[Column.MODEL] == 1:
-            visits = np.maximum(1.0, visits + row[Column.ERROR])
-        n = np.where(visits == 0, 1.0, visits)
-        rewards = sums / n
-        if row[Column.MODEL] == 0:
-            rewards = np.clip(rewards, 0.0, 1.0)
-        return Model(transitions / n[..., None], rewards, visits)
-
-    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """``[S, A]``: given the values of step h + 1; infinite where nothing is known."""
-        row = dict(zip(Column, self.coefficients(np.array([users]))[0].tolist(), strict=True))
-        horizon, n = self.problem.shape.horizon, model.visits[model.step(h)]
-        P = model.transitions[model.step(h)]
-        spread = np.maximum(0.0, expected(P, values**2) - expected(P, values) ** 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bonus = row[Column.VARIANCE] * np.sqrt(spread / n)
-            bonus += row[Column.ROOT] / np.sqrt(n - row[Column.SHIFT])
-            bonus += (row[Column.LINEAR] + row[Column.SQUARE] / n) / n
-            if row[Column.CORRECTION] > 0 and h < horizon - 1:
-                near = model.visits[model.step(h + 1)].sum(axis=-1)
-                ceiling = row[Column.NEAR] / near + row[Column.NEAR2] / near**2
-                ceiling = np.where(near > 0, np.minimum(ceiling, horizon**2), horizon**2)
-                bonus += np.sqrt(row[Column.CORRECTION] * expected(P, ceiling) / n)
-        return np.where(n > row[Column.MINIMUM], bonus, np.inf)
-
-    def next_policy(self, counts: PrivateCounts) -> Policy:
-        shape = self.problem.shape
-        model = self.model(counts)
-        values = np.zeros(shape.states)
-        actions = np.zeros(shape.visits[:2], np.int64)
-        for h in reversed(range(shape.horizon)):
-            self.q[h] = self.q_values(h, model, values, counts.users)
-            for s in range(shape.states):
-                actions[h, s] = choose(self.q[h, s], self.rng)
-            values = np.max(self.q[h], axis=-1)
-        return DeterministicPolicy(actions)
-
-    def q_values(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """The optimistic Q values of step h."""
-        cap = self.problem.shape.horizon - (h if self.settings.cap == "remaining" else 0)
-        g = model.step(h)
-        plain = model.rewards[g] + expected(model.transitions[g], values)
-        q = np.clip(plain + self.bonus(h, model, values, users), 0.0, cap)
-        return self.possible(h, np.minimum(q, self.q[h]) if self.settings.clip else q)
 
     def log(self, factor: int) -> float:
         """ln(factor·S·A·T/failure)."""
@@ -156,10 +124,7 @@ class Optimist(ContinualLearner):
         total = factor * shape.states * shape.actions * episodes * shape.horizon
         return math.log(total / self.settings.failure)
 
-    def state(self) -> dict[str, Floats]:
-        return {"q": self.q}
-
-    def planner(self) -> Callable[..., None] | None:
+    def planner(self) -> Callable[..., None]:
         return optimistic_policy
 
     def table(self, users: Ints, **columns: Floats | float) -> Floats:
@@ -171,12 +136,20 @@ class Optimist(ContinualLearner):
         return table
 
 
-def expected(transitions: Floats, values: Floats) -> Floats:
-    """P·V, summed from the first state to the last: what ties must tie in the kernels too."""
-    total = np.zeros(transitions.shape[:-1])
-    for t, value in enumerate(values):
-        total += transitions[..., t] * value
-    return total
+@dataclass(frozen=True, kw_only=True)
+class PrivateOptimistSettings(NoisyBonusSettings, OptimistSettings):
+    """Of an optimist whose bonus pays for noise, too."""
+
+
+class PrivateOptimist(Optimist):
+    """An optimist on private counts."""
+
+    settings: PrivateOptimistSettings
+
+    def errors(self, users: Ints) -> Floats:
+        """What the noise of all counters stays below at all times, up to failure/3."""
+        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
+        return self.settings.error_scale * self.error_bounds(users, failure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +211,7 @@ DpUcbviTerm = Literal["variance", "reward", "privacy", "correction"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
+class DpUcbviSettings(ClippedSettings, PrivateOptimistSettings):
     """Settings of `DpUcbvi`.
 
     Attributes:
@@ -256,7 +229,7 @@ class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
     }
 
 
-class DpUcbvi(Optimist):
+class DpUcbvi(PrivateOptimist):
     """DP-UCBVI on private counts."""
 
     name = "dp-ucbvi"
@@ -265,7 +238,7 @@ class DpUcbvi(Optimist):
     settings: DpUcbviSettings
 
     def errors(self, users: Ints) -> Floats:
-        return 4 * self.settings.error_scale * super().errors(users)
+        return 4 * super().errors(users)
 
     def coefficients(self, users: Ints) -> Floats:
         H, S, A = self.problem.shape.visits
@@ -281,6 +254,131 @@ class DpUcbvi(Optimist):
             correction=scale**2 * 16 * iota * ("correction" in terms),
             near=1000**2 * H**3 * S * A * iota**2,
             near2=1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateUcbViSettings(PrivateOptimistSettings):
+    """Settings of `PrivateUcbVi`."""
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.05,
+        "privacy_scale": 0.01,
+        "error_scale": 0.2,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateUcbPoSettings(PrivateOptimistSettings):
+    """Settings of `PrivateUcbPo`.
+
+    Attributes:
+        rate_scale: multiplies the step size of mirror ascent; one in theory.
+    """
+
+    rate_scale: float = 1.0
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.02,
+        "privacy_scale": 0.003,
+        "error_scale": 0.2,
+        "rate_scale": 20.0,
+    }
+
+    def check(self) -> None:
+        super().check()
+        not_negative(rate_scale=self.rate_scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PucbSettings(PrivateOptimistSettings):
+    """Settings of `Pucb`."""
+
+    cap: Literal["horizon", "remaining"] = "horizon"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.05,
+        "privacy_scale": 0.01,
+        "error_scale": 0.05,
+        "cap": "remaining",
+    }
+
+
+class PrivateUcbVi(PrivateOptimist):
+    """Value iteration with Hoeffding bonuses on private counts."""
+
+    name = "private-ucb-vi"
+    summary = "value iteration with private Hoeffding bonuses"
+    settings_type: ClassVar[type[PrivateOptimistSettings]] = PrivateUcbViSettings
+    settings: PrivateUcbViSettings | PrivateUcbPoSettings
+
+    def coefficients(self, users: Ints) -> Floats:
+        H, S, _ = self.problem.shape.visits
+        E = self.errors(users)
+        return self.table(
+            users,
+            model=1,
+            minimum=1,
+            error=E,
+            root=self.settings.bonus_scale * (math.sqrt(2 * self.log(4)) + H * self.width()),
+            linear=self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E)),
+        )
+
+    def width(self) -> float:
+        """L_c: the factor of H/sqrt(D) for the transitions."""
+        return math.sqrt(2 * self.log(4))
+
+
+class PrivateUcbPo(PrivateUcbVi):
+    """Policy optimisation: optimistic evaluation, then mirror ascent."""
+
+    name = "private-ucb-po"
+    summary = "private policy optimisation by mirror ascent"
+    settings_type: ClassVar[type[PrivateOptimistSettings]] = PrivateUcbPoSettings
+    settings: PrivateUcbPoSettings
+    stochastic = True
+
+    @property
+    def rate(self) -> float:
+        """sqrt(2·ln A/(H²·K)), times ``rate_scale``."""
+        shape = self.problem.shape
+        printed = math.sqrt(2 * math.log(shape.actions) / self.problem.episodes) / shape.horizon
+        return float(self.settings.rate_scale * printed)
+
+    def width(self) -> float:
+        """L_p: |P - P*|_1 does not depend on the values ahead."""
+        return math.sqrt(4 * self.problem.shape.states * self.log(6))
+
+    def coefficients(self, users: Ints) -> Floats:
+        table = super().coefficients(users)
+        table[:, Column.RATE] = self.rate
+        return table
+
+    def memory(self) -> Floats:
+        """Q at H, and the uniform policy."""
+        return np.stack([*super().memory(), uniform_policy(self.problem.shape).probabilities])
+
+
+class Pucb(PrivateOptimist):
+    """UBEV on private counts."""
+
+    name = "pucb"
+    summary = "UBEV on private counts"
+    settings_type: ClassVar[type[PrivateOptimistSettings]] = PucbSettings
+    settings: PucbSettings
+
+    def coefficients(self, users: Ints) -> Floats:
+        H, S, _ = self.problem.shape.visits
+        log = self.log(9 * H)  # ln(T/failure') with failure' = failure/(9·S·A·H)
+        E, scale = self.errors(users), self.settings.privacy_scale * (1 + S * H)
+        return self.table(
+            users,
+            model=2,
+            shift=E,
+            minimum=2 * E,
+            root=self.settings.bonus_scale * (H + 1) * math.sqrt(2 * log),
+            linear=3 * scale * E,
+            square=2 * scale * E**2,
         )
 
 
@@ -313,111 +411,41 @@ class Column(IntEnum):
 _VARIANCE, _ROOT, _LINEAR, _SQUARE, _CORRECTION, _NEAR, _NEAR2, _SHIFT, _MINIMUM = range(9)
 _ERROR, _MODEL, _REMAINING, _CLIP, _RATE = range(9, 14)
 
-_ROUNDING = 1e-9
-"""More than rounding can take from a sum of shares or add to N: what is at the cap stays there."""
-
 
 @inlined
-def _bonus(root: float, shift: float, linear: float, square: float, n: float) -> float:
-    return float(root / np.sqrt(n - shift) + (linear + square / n) / n)
-
-
-@inlined
-def _least_optimism(row: Floats, visits: Floats, rewards: Floats, model: Floats) -> None:
-    """``model[S+6]``: what r and `_bonus` are at least, from noisy visits and rewards alone.
-
-    Neither rises with N, and `estimate` makes N at most n: its row sums to at most visits +
-    error/4 (to zero where that is negative), and all shares together are error/2.
-    """
-    error = row[_ERROR]
-    root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
-    visited, earned = visits.reshape(visits.size), rewards.reshape(visits.size)
-    least = model[visits.shape[1] + 6].reshape(visits.size)
-    for x in range(visits.size):
-        high = visited[x] + error / 4
-        n = error / 2 + (high if high > 0.0 else 0.0)
-        mean = earned[x] / n
-        mean = mean if mean > 0.0 else 0.0
-        least[x] = (mean if mean < 1.0 else 1.0) + _bonus(root, shift, linear, square, n)
-
-
-@inlined
-def _at_cap(model: Floats, g: int, ahead: Floats, cap: float) -> bool:
-    """Is Q the cap at all pairs, whatever the rows of group g are made to be?
-
-    The mean of the values ahead is at least the least of them, and all else adds to it. What is
-    not a number is not known.
-    """
-    states = ahead.size
-    least = ahead[0]
-    for t in range(1, states):
-        least = ahead[t] if ahead[t] < least else least
-    needed = cap * (1 + _ROUNDING) - least
-    known = 0
-    for x in range(model.shape[2]):
-        known += int(model[states + 6, g, x] >= needed)
-    return bool(known == model.shape[2])
-
-
-@inlined
-def estimate(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    model: Floats,
-    first: int,
-    last: int,
-    room: Floats,
+def _estimate(
+    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats, room: Floats
 ) -> None:
     """``model[:, g]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
 
-    Of groups ``first`` to before ``last`` (all of them, where rows are signed). All that does not
-    depend on the step is computed here, once for all steps of pooled counts. What stands
-    where N is at most MINIMUM is never used.
+    Once for all steps of pooled counts. What stands where N is at most MINIMUM is never used.
     """
-    states = visits.shape[1]
-    table = model.reshape(model.shape[0], visits.size)  # pairs of all groups in line
-    begin, end = first * model.shape[2], last * model.shape[2]
-    optimism, total = table[states, begin:end], table[states + 1, begin:end]
-    if row[_MODEL] == 0.0:
-        error, share = row[_ERROR], row[_ERROR] / (2 * states)
-        for g in range(first, last):
-            for s in range(states):
-                for a in range(visits.shape[2]):
-                    x = s * visits.shape[2] + a
-                    low, high = visits[g, s, a] - error / 4, visits[g, s, a] + error / 4
-                    valid_row(transitions[g, s, a], low, high, room)
+    groups, states, choices = visits.shape
+    error, kind = row[_ERROR], row[_MODEL]
+    for g in range(groups):
+        for s in range(states):
+            for a in range(choices):
+                x, n = s * choices + a, visits[g, s, a]
+                if kind == 0.0:
+                    valid_row(transitions[g, s, a], n - error / 4, n + error / 4, room)
                     n = 0.0
                     for t in range(states):
-                        n += room[t] + share
-                        model[t, g, x] = room[t] + share
-                    model[states, g, x] = rewards[g, s, a]
-                    model[states + 1, g, x] = n
-        for t in range(states + 1):
-            shares = table[t, begin:end]
-            for x in range(total.size):  # not times 1/N: what is certain is one exactly
-                shares[x] /= total[x]
-        for x in range(total.size):
-            mean = optimism[x] if optimism[x] > 0.0 else 0.0
-            optimism[x] = mean if mean < 1.0 else 1.0
-    else:
-        for g in range(model.shape[1]):
-            for s in range(states):
-                for a in range(visits.shape[2]):
-                    x, n = s * visits.shape[2] + a, visits[g, s, a]
-                    if row[_MODEL] == 1.0:
-                        n = max(1.0, n + row[_ERROR])
+                        model[t, g, x] = room[t] + error / (2 * states)
+                        n += model[t, g, x]
+                else:
+                    n = max(1.0, n + error) if kind == 1.0 else n
                     for t in range(states):
-                        model[t, g, x] = transitions[g, s, a, t] / n
-                    model[states, g, x] = rewards[g, s, a] / n
-                    model[states + 1, g, x] = n
-    root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
-    variance = row[_VARIANCE]
-    rest = table[states + 2, begin:end]
-    for x in range(total.size):
-        optimism[x] += _bonus(root, shift, linear, square, total[x])
-        rest[x] = variance / np.sqrt(total[x])
+                        model[t, g, x] = transitions[g, s, a, t]
+                for t in range(states):  # not times 1/N: what is certain is one exactly
+                    model[t, g, x] /= n
+                mean = rewards[g, s, a] / n
+                if kind == 0.0:
+                    mean = min(max(mean, 0.0), 1.0)
+                bonus = row[_ROOT] / np.sqrt(n - row[_SHIFT])
+                bonus += (row[_LINEAR] + row[_SQUARE] / n) / n
+                model[states, g, x] = mean + bonus
+                model[states + 1, g, x] = n
+                model[states + 2, g, x] = row[_VARIANCE] / np.sqrt(n)
 
 
 @inlined
@@ -507,33 +535,16 @@ def optimistic_policy(
     """Greedy for the optimistic Q values in ``memory[0]`` (start it at H).
 
     With a policy in ``memory[1]`` (start it uniform): that one, moved for the next user.
-
-    Rows that cannot be seen are left as they are: while noise outweighs the users, nearly all
-    values are at their cap because of the visits alone.
     """
     horizon, states = actions.shape
-    groups = model.shape[1]
     choices, clip, moves = memory.shape[3], row[_CLIP] == 1.0, memory.shape[0] > 1
-    # Noise on valid distributions must outweigh users: signed rows have no least mean, and the
-    # correction asks for N of all rows one step ahead.
-    noisy = row[_ERROR] > 0.0 and row[_SHIFT] == 0.0
-    skips = noisy and row[_MODEL] == 0.0 and row[_CORRECTION] == 0.0
-    if skips:
-        _least_optimism(row, visits, rewards, model)
+    _estimate(row, transitions, visits, rewards, model, values[0])
     values[horizon, :] = 0.0
     close = False
-    estimated = groups  # the model has groups from here on
     for h in range(horizon - 1, -1, -1):
-        g = h if groups > 1 else 0
+        g = h if model.shape[1] > 1 else 0
         cap = float(horizon - h) if row[_REMAINING] == 1.0 else float(horizon)
-        if skips and _at_cap(model, g, values[h + 1], cap):
-            model[states + 3, g, :] = cap
-        else:
-            if g < estimated:
-                first = g if skips else 0  # all at once where none can be left out
-                estimate(row, transitions, visits, rewards, model, first, g + 1, values[h])
-                estimated = first
-            _optimistic(row, model, values, h, g, cap)
+        _optimistic(row, model, values, h, g, cap)
         for s in range(states):
             for a in range(choices):
                 q, before = model[states + 3, g, s * choices + a], memory[0, h, s, a]
@@ -550,4 +561,7 @@ def optimistic_policy(
 SPECS = by_name(
     LearnerSpec.of_continual(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
     LearnerSpec.of_continual(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
+    LearnerSpec.of_continual(PrivateUcbVi, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_continual(PrivateUcbPo, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_continual(Pucb, paper="Vietri et al. 2020", trusts=("none", "central")),
 )
