@@ -1,19 +1,20 @@
 """Evidence: rows get a place when they are first filled, and a resumed learner knows the same."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from discreet.learners.estimate import (
     NOISE,
-    SAMPLING,
     TOTAL,
-    VISIT_VARIANCE,
     VISITS,
     CountSums,
     ReleasedRows,
+    visit_noise_factors,
 )
-from discreet.learners.flow_ucb.learner import accumulate
-from discreet.learners.flow_ucb.planning import ReleaseTerms
+from discreet.mdp.shape import Shape
+from discreet.privacy.statistics import PrivateCounts
 
 pytestmark = pytest.mark.core
 
@@ -47,26 +48,81 @@ def test_a_layer_has_sums_and_variances_with_weights_and_their_squares():
     assert float(layer.certain(2)[0, 1]) == 3 - 2 * 1.5**0.5
 
 
-def test_variances_are_of_the_visits_that_were_expected_where_noise_made_them_fewer():
-    # Both actions were to have 16 visits, with weight 1/2; 6 and 20 were seen. Were variances of
-    # the 6, a row that noise has emptied would look more certain than one that it has filled.
-    sums = CountSums.empty(1, 2, 2)
-    rows = (np.array([0, 0]), np.array([0, 0]), np.array([0, 1]))
-    visits, expected = np.array([6.0, 20.0]), np.full(2, 16.0)
-    flow, factors = np.column_stack([visits, 0 * visits]), np.array([0.5])
-    terms = ReleaseTerms(32.0, 16.0, 16.0, 1.0, 0.25, factors, 1.0, True)
-    accumulate(sums, rows, flow, visits, visits / 2, expected, terms)
-    transition_sums, reward_sums = sums.transition_sums[0, 0].T, sums.reward_sums[0, 0].T
-    assert transition_sums[VISITS].tolist() == reward_sums[VISITS].tolist() == [3.0, 10.0]
-    assert transition_sums[SAMPLING].tolist() == [(1 + 1) * 16 / 4, (1 + 1) * 20 / 4]
-    assert reward_sums[SAMPLING].tolist() == [16 / 4, 20 / 4]
-    assert reward_sums[NOISE].tolist() == [(16 + 16 / 4) / 4, (16 + 20 / 4) / 4]
-    visit_variance = [(16 / 2 + 16 / 2) / 4, (16 / 2 + 20 / 2) / 4]
-    assert (
-        transition_sums[VISIT_VARIANCE].tolist()
-        == reward_sums[VISIT_VARIANCE].tolist()
-        == visit_variance
+def release_of(transitions, rewards, noise, last=True):
+    """As a mechanism hands it out, with S = A = 2; visits are not released."""
+    transitions = np.asarray(transitions, float)
+    return PrivateCounts(
+        users=int(transitions[0].sum()),
+        transitions=transitions,
+        visits=None,
+        rewards=np.asarray(rewards, float),
+        noise_variance={"transitions": noise, "rewards": noise},
+        support=np.ones(transitions.shape[:3], np.bool_),
+        guarantee=None,
+        last_transitions=last,
     )
+
+
+def mechanism_of(noise, per_visit, horizon, last=True):
+    return SimpleNamespace(
+        shape=Shape(2, 2, horizon),
+        min_users=1,
+        noise_variance=lambda users: {"transitions": noise, "rewards": noise},
+        last_transitions=last,
+        visit_variance=per_visit,
+        reward_visit_variance=per_visit / 4,
+    )
+
+
+EVEN = np.full((1, 2, 2), 0.5)
+
+
+def test_variances_are_of_the_visits_that_were_expected_where_noise_made_them_fewer():
+    # All four rows were to have 16 visits; 6, 20, 19 and 19 were seen. Were variances of the 6, a
+    # row that noise has emptied would look more certain than one that it has filled.
+    visits, expected = np.array([6.0, 20.0, 19.0, 19.0]), np.full((1, 2, 2), 16.0)
+    flow = np.stack([visits, 0 * visits], axis=-1).reshape(1, 2, 2, 2)
+    counts = release_of(flow, visits.reshape(1, 2, 2) / 2, 4.0)
+    mechanism, start = mechanism_of(4.0, 1.0, 1), np.ones(2, np.bool_)
+    found = ReleasedRows.of(counts, EVEN, start, mechanism, expected)
+    seen = np.array([16.0, 20.0, 19.0, 19.0])
+    np.testing.assert_allclose(found.visits, visits)
+    np.testing.assert_allclose(found.rewards, visits / 2)
+    np.testing.assert_allclose(found.sampling, (1 + 1) * seen)
+    np.testing.assert_allclose(found.reward_sampling, seen)
+    np.testing.assert_allclose(found.reward_noise, 4 + seen / 4)
+    factors = visit_noise_factors(2, 1, 2)
+    np.testing.assert_allclose(found.visit_variance, 4 * factors[0] + seen / 2)
+    plain = ReleasedRows.of(counts, EVEN, start, mechanism)
+    np.testing.assert_allclose(plain.sampling, 2 * visits)
+
+
+def test_who_took_which_action_at_a_last_step_that_is_not_counted_is_not_certain():
+    policy = np.array([[[0.25, 0.75], [0.5, 0.5]]] * 2)
+    flow = np.zeros((2, 2, 2, 2))
+    flow[0, 0] = [[10.0, 10.0], [40.0, 20.0]]
+    counts = release_of(flow, np.zeros((2, 2, 2)), 0.0, last=False)
+    start, mechanism = np.array([True, False]), mechanism_of(0.0, 0.0, 2, last=False)
+    found = ReleasedRows.of(counts, policy, start, mechanism)
+    last = found.rows[0] == 1
+    assert found.visits[last].tolist() == [12.5, 37.5, 15.0, 15.0]
+    assert found.visit_variance[last].tolist() == [12.5 * 0.75, 37.5 * 0.25, 7.5, 7.5]
+    assert not found.visit_variance[~last].any()
+    assert (found.rows[1][~last] == 0).all()  # nobody begins elsewhere
+    foretold = ReleasedRows.of(counts, policy, start, mechanism, np.ones((2, 2, 2)))
+    assert not foretold.visit_variance.any()
+
+
+def test_pooled_sums_are_those_of_all_steps():
+    sums = CountSums.empty(2, 2, 2)
+    rows = (np.array([0, 1, 1]), np.array([1, 0, 1]), np.array([0, 1, 0]))
+    sums.add(released(rows, [[3, 0], [1, 1], [0, 2]]), 1.0, 0.5)
+    pooled = sums.pooled()
+    assert pooled.layer(0).transitions[1, 0].tolist() == [3, 2]
+    assert pooled.layer(0).transitions[0, 1].tolist() == [1, 1]
+    assert pooled.reward_sums[0, 1, 0, VISITS] == 2.5
+    assert pooled.transition_sums[0, 1, 0, NOISE] == 2.0
+    assert (pooled.number[0] >= 0).tolist() == [[False, True], [True, False]]
 
 
 def test_plain_values_and_back():

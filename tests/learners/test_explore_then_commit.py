@@ -90,7 +90,7 @@ def test_every_round_is_designed_with_luck_of_its_own_and_a_restored_one_with_th
     for users in (250, 200):  # in the second round not all come
         told(one, one.ask(), users)
     assert one.ask().users == 500
-    again.restore({**one.state(), "pending": None})
+    again.restore({**one.state(), "request": None})
     assert again.ask().users == 500
     assert luck[2] == luck[1] != luck[0]
 

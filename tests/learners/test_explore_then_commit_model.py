@@ -49,10 +49,12 @@ def explored(
     problem = public_facts(mdp, 2 * users, stationary=pooled)
     learner = ExploreThenCommit(problem, release, rng, length=users, exploration="uniform")
     if visit_variance is not None:
-        learner.mechanism = SimpleNamespace(visit_variance=visit_variance)
+        seen = ("shape", "min_users", "noise_variance", "last_transitions", "reward_visit_variance")
+        known = {name: getattr(release, name) for name in seen}
+        learner.mechanism = SimpleNamespace(visit_variance=visit_variance, **known)
     learner._pending = Batch(policy, users)
     learner.tell(counts)
-    return learner._sums
+    return learner.sums
 
 
 def visits(sums):
@@ -122,12 +124,12 @@ def test_noise_that_looks_like_visits_is_not_known():
 
 def test_visits_that_are_reported_in_part_are_doubted_by_half_of_their_variance():
     # No noise besides: n visits of which each carries 6 are known above sqrt(3·n), from 4 on.
-    model = explored(NoPrivacy(), 30, visit_variance=6.0)
+    model = explored(NoPrivacy(), 30, last=True, visit_variance=6.0)
     assert np.allclose(visit_variance_of(model), 3 * visits(model))
     few = (visits(model) > 0) & (visits(model) < 3)
     assert few.any() and not known_rows(model)[few].any()
     assert known_rows(model)[visits(model) > 3].all()
-    assert not visit_variance_of(explored(NoPrivacy(), 30)).any()
+    assert not visit_variance_of(explored(NoPrivacy(), 30, last=True)).any()
 
 
 def test_a_model_travels_as_plain_values():

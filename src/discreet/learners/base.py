@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, Floats, Ints, JsonObject, Plain
 from discreet.errors import UnsupportedError
 from discreet.learners.estimate import CountSums, ReleasedRows
 from discreet.learners.settings import ContinualSettings, Settings
@@ -46,10 +46,25 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The next request: ``users`` fresh users run ``policy``."""
+    """The next request: ``users`` fresh users run ``policy``.
+
+    ``occupancy[H, S]``: how likely a model is in each state, where a learner planned with one.
+    """
 
     policy: Policy
     users: int
+    occupancy: FloatArray | None = None
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values."""
+        seen = None if self.occupancy is None else self.occupancy.tolist()
+        return {**policy_to_dict(self.policy), "users": self.users, "occupancy": seen}
+
+    @classmethod
+    def from_dict(cls, data: JsonObject) -> "Batch":
+        seen = data["occupancy"]
+        seen = None if seen is None else np.array(seen)
+        return cls(policy_from_dict(data), int(data["users"]), seen)
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Plain]:
@@ -153,6 +168,9 @@ class BatchLearner(ABC):
 class FlowLearner(BatchLearner, Generic[Chosen_co]):
     """A batch learner that is told transitions and rewards; visits follow from the flow.
 
+    It keeps what it asked for, what it was told and how many users that was; a subclass says its
+    `next_batch`, and may say how a batch is to be weighed (`add`).
+
     Attributes:
         chosen: what the caller set, checked; the rest has its usual value.
     """
@@ -175,79 +193,79 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
         super().__init__(problem, mechanism, rng)
         self.chosen = cast("Chosen_co", self.settings_type.choose(settings, learner=self.name))
         self.settings = self.chosen.to_dict()
+        self._sums = CountSums.empty(*problem.shape.visits)
+        self._told = self._batches = self._seed = 0
+        self._pending: Batch | None = None
         self.begin()
 
-    @abstractmethod
     def begin(self) -> None:
         """Set up what is known before the first batch, and the settings that follow from it."""
-
-
-class StagedLearner(FlowLearner[Chosen_co]):
-    """A flow learner that sums its releases with equal weights, for stages that are public."""
-
-    def begin(self) -> None:
-        """No evidence yet."""
-        shape, stationary = self.problem.shape, self.problem.stationary
-        self.settings["stationary"] = stationary
-        self._sums = CountSums.empty(1 if stationary else shape.horizon, *shape.visits[1:])
-        self._steps = CountSums.empty(*shape.visits)
-        self._seed = int(self.rng.integers(2**62))
-        self._told = self._batches = 0
-        self._pending: Batch | None = None
+        self.settings["stationary"] = self.problem.stationary
 
     @abstractmethod
     def next_batch(self) -> Batch:
-        """The next stage; asking again gives the same."""
+        """The next batch; drawn once, and kept until its users are told."""
 
     def ask(self) -> Batch:
         self._pending = self._pending or self.next_batch()
         return self._pending
 
-    def add(self, batch: ReleasedRows) -> None:
-        """Take evidence in; by steps, too, where steps were declared to be one."""
-        self._sums.add(batch, 1.0, 1.0)
-        if self.problem.stationary:
-            self._steps.add(batch, 1.0, 1.0)
-
-    def count(self, users: int) -> None:
-        """A stage is over."""
-        self._told += users
+    def tell(self, counts: PrivateCounts) -> None:
+        self.add(counts, self.ask())
+        self._told += counts.users
         self._batches += 1
         self._pending = None
+
+    def add(self, counts: PrivateCounts, batch: Batch) -> None:
+        """Take the release of a batch in, with a weight of one."""
+        policy = self.distribution(batch)
+        released = ReleasedRows.of(counts, policy, self.problem.start, self.mechanism)
+        self._sums.add(released, 1.0, 1.0)
+
+    def distribution(self, batch: Batch) -> FloatArray:
+        """``[H, S, A]``, of the policy of a batch."""
+        policy = cast("DeterministicPolicy | StochasticPolicy", batch.policy)
+        return policy.distribution(self.problem.shape)
+
+    @property
+    def sums(self) -> CountSums:
+        """All that was released, of all steps together where these were declared to be one."""
+        return self._sums.pooled() if self.problem.stationary else self._sums
+
+    @property
+    def reward_share(self) -> float:
+        """Of the variance of visits in that of rewards: one visit moves r - c by max(c, 1 - c)."""
+        return max(self.mechanism.centre, 1 - self.mechanism.centre) ** 2
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Whether counts contradict a stationarity that was declared."""
         from discreet.learners.pooling import contradictions
 
-        if not self.problem.stationary or not self._told:
-            return ()
-        centre = self.mechanism.centre
-        return contradictions(self._steps, max(centre, 1 - centre) ** 2)
+        declared = self.problem.stationary and self._told
+        return contradictions(self._sums, self.reward_share) if declared else ()
 
     def extend(self, problem: Problem, *, pending: bool) -> None:
         super().extend(problem, pending=pending)
         self._pending = self._pending if pending else None
 
     def state(self) -> dict[str, Plain]:
-        """Progress and evidence, and what is pending: with other users to come it were another."""
-        pending = self._pending
+        """Evidence and progress, and what is pending: with other users to come it were another."""
         return {
-            "pending": [pending.users, policy_to_dict(pending.policy)] if pending else None,
             "told": self._told,
             "batches": self._batches,
+            "evidence": self._sums.to_dict(),
+            "request": self._pending.to_dict() if self._pending else None,
             "seed": self._seed,
-            "sums": self._sums.to_dict(),
-            "steps": self._steps.to_dict(),
+            "rng": self.rng.bit_generator.state,
         }
 
     def restore(self, state: JsonObject) -> None:
-        self._told, self._seed = int(state["told"]), int(state["seed"])
-        self._batches = int(state["batches"])
-        self._sums = CountSums.from_dict(state["sums"])
-        self._steps = CountSums.from_dict(state["steps"])
-        pending = state["pending"]
-        self._pending = pending and Batch(policy_from_dict(pending[1]), int(pending[0]))
+        self._told, self._batches = int(state["told"]), int(state["batches"])
+        self._seed = int(state.get("seed", 0))  # flow-ucb kept none
+        self._sums = CountSums.from_dict(state["evidence"])
+        self._pending = Batch.from_dict(state["request"]) if state["request"] else None
+        self.rng.bit_generator.state = state["rng"]
 
 
 class ContinualLearner(ABC):

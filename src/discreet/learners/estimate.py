@@ -24,6 +24,7 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism
+from discreet.privacy.statistics import PrivateCounts
 
 COLUMNS = 5
 VISITS, SAMPLING, NOISE, VISIT_VARIANCE, BIAS = range(COLUMNS)
@@ -57,6 +58,58 @@ class ReleasedRows(NamedTuple):
     noise: FloatArray | float
     reward_noise: FloatArray | float
     visit_variance: FloatArray | float
+
+    @classmethod
+    def of(
+        cls,
+        counts: PrivateCounts,
+        policy: FloatArray,
+        start: BoolArray,
+        mechanism: BatchMechanism,
+        expected: FloatArray | None = None,
+    ) -> "ReleasedRows":
+        """A release of users of ``policy[H, S, A]``, projected onto consistent flows.
+
+        Reports that show a part of the visits add variance to each; half of it is left in a state's
+        total, which the flow measures twice. Where nothing counts who took which action at the last
+        step, it is as many as the policy says, more or less.
+
+        Args:
+            counts: the release.
+            policy: what its users followed.
+            start: ``bool[S]``, the states an episode can begin in.
+            mechanism: of the release.
+            expected: ``[H, S, A]``, the visits that a model foretold, at the last step too: if
+                fewer were seen, it was noise.
+        """
+        from discreet.privacy.projection.flow import released_flow
+
+        rows = np.nonzero(counts.support)
+        flow, visits = released_flow(counts, start, policy[rows])
+        rewards = np.asarray(counts.row_rewards) + counts.centre * visits
+        # Nobody begins outside the declared starts; without noise, rows there would have weight.
+        begun = (rows[0] > 0) | start[rows[1]]
+        if not begun.all():
+            rows = tuple(axis[begun] for axis in rows)
+            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
+        noise, per_visit = counts.noise_variance, mechanism.visit_variance
+        seen = np.maximum(visits, 0.0 if expected is None else expected[rows])
+        factors = mechanism_factors(mechanism.shape, start, mechanism)
+        spread = noise["transitions"] * factors[rows[0]] + per_visit * seen / 2
+        if expected is None and counts.row_visits is None and not counts.last_transitions:
+            last = rows[0] == len(factors) - 1
+            spread = spread + np.where(last, seen * (1 - policy[rows]), 0.0)
+        return cls(
+            rows,
+            flow,
+            visits,
+            rewards,
+            sampling=seen * (1 + per_visit),
+            reward_sampling=seen,
+            noise=noise["transitions"],
+            reward_noise=noise["rewards"] + mechanism.reward_visit_variance * seen,
+            visit_variance=spread,
+        )
 
 
 class Rows(NamedTuple):
@@ -138,6 +191,18 @@ class CountSums(NamedTuple):
             sums[..., NOISE],
             sums[..., VISIT_VARIANCE],
         )
+
+    def pooled(self) -> "CountSums":
+        """All steps as one."""
+        total, used = CountSums.empty(1, *self.number.shape[1:]), self.number >= 0
+        some = used.any(axis=0)
+        total.number[0, some] = np.arange(some.sum())
+        _, states, actions = np.nonzero(used)
+        place = total.number[0, states, actions]
+        np.add.at(total.transitions, place, self.transitions[self.number[used]])
+        total.transition_sums[0] = self.transition_sums.sum(axis=0)
+        total.reward_sums[0] = self.reward_sums.sum(axis=0)
+        return total
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values, without the rows that are not in use."""

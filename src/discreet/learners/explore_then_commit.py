@@ -27,7 +27,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
-from discreet.learners.base import Batch, Problem, StagedLearner
+from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.active_set import (
     ImplicitActiveSet,
     check_decisions,
@@ -40,14 +40,12 @@ from discreet.learners.estimate import (
     VISIT_VARIANCE,
     VISITS,
     CountSums,
-    ReleasedRows,
 )
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import BatchMechanism
-from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -175,7 +173,7 @@ class ExploreSettings(OwnSettings):
         at_least_two_batches(self.batches)
 
 
-class ExploreThenCommit(StagedLearner[ExploreSettings]):
+class ExploreThenCommit(FlowLearner[ExploreSettings]):
     """Explore, then commit: see the module."""
 
     name = "explore-then-commit"
@@ -196,36 +194,20 @@ class ExploreThenCommit(StagedLearner[ExploreSettings]):
         )
         if problem.episodes - length < mechanism.min_users:  # too few to be released on their own
             length = problem.episodes
+        self._seed = int(self.rng.integers(2**62))
         self._sizes = _round_sizes(length, self._rounds(), mechanism.min_users)
         self.settings |= {"length": length, "rounds": self._rounds()}
 
-    def tell(self, counts: PrivateCounts) -> None:
-        """Add the batch to the model, if it explored."""
-        policy = self.ask().policy
-        if isinstance(policy, StochasticPolicy):
-            rows = np.nonzero(counts.support)
-            flow, visits = released_flow(counts, self.problem.start, policy.probabilities[rows])
-            noise, per_visit = counts.noise_variance, self.mechanism.visit_variance
-            seen = np.maximum(visits, 0.0)
-            batch = ReleasedRows(
-                rows,
-                flow,
-                visits,
-                np.asarray(counts.row_rewards) + counts.centre * visits,
-                sampling=seen,
-                reward_sampling=seen,
-                noise=noise["transitions"],
-                reward_noise=noise["rewards"],
-                visit_variance=noise["transitions"] * flow.shape[1] / 2 + per_visit * seen / 2,
-            )
-            self.add(batch)
-        self.count(counts.users)
+    def add(self, counts: PrivateCounts, batch: Batch) -> None:
+        """Learn from those who explored."""
+        if isinstance(batch.policy, StochasticPolicy):
+            super().add(counts, batch)
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model so far."""
         shape = self.problem.shape
         luck = np.random.default_rng(self._seed).random(shape.visits)
-        return greedy_policy(self._sums, shape.horizon, np.where(shape.mask, luck, -1.0))
+        return greedy_policy(self.sums, shape.horizon, np.where(shape.mask, luck, -1.0))
 
     def next_batch(self) -> Batch:
         """The next round of exploration, or all users who are left."""
@@ -241,7 +223,7 @@ class ExploreThenCommit(StagedLearner[ExploreSettings]):
         noise = self.mechanism.noise_variance(users)["transitions"]
         return designed_policy(
             problem,
-            model_probabilities(self._sums, problem.shape.horizon),
+            model_probabilities(self.sums, problem.shape.horizon),
             problem.start / problem.start.sum(),
             min(1.0, np.sqrt(1.0 + noise * problem.shape.states / 2) / users),
             np.random.default_rng((self._seed, self._batches)),

@@ -22,24 +22,20 @@ since that all are alike is not assumed. V follows the policy that this prefers.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, Plain
-from discreet.learners.base import Batch, Problem, StagedLearner
+from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.estimate import (
     CountSums,
-    ReleasedRows,
     action_values,
-    visit_noise_factors,
 )
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
-from discreet.privacy.projection.flow import released_flow
-from discreet.privacy.statistics import PrivateCounts
 
 FIRST = 40.0
 """Users of the first stage for each action, start state and standard deviation of the noise."""
@@ -155,7 +151,7 @@ class TrialSettings(OwnSettings):
             at_least_two_batches(self.batches)
 
 
-class Trial(StagedLearner[TrialSettings]):
+class Trial(FlowLearner[TrialSettings]):
     """A randomised trial, or one that shifts in stages: see the module."""
 
     name = "trial"
@@ -166,6 +162,7 @@ class Trial(StagedLearner[TrialSettings]):
     def begin(self) -> None:
         """Decide how many stages there are, from public facts."""
         super().begin()
+        self._seed = int(self.rng.integers(2**62))
         self._plan()
 
     def extend(self, problem: Problem, *, pending: bool) -> None:
@@ -214,41 +211,8 @@ class Trial(StagedLearner[TrialSettings]):
         often = (1 - UNIFORM) * often + UNIFORM * mask / mask.sum(axis=-1, keepdims=True)
         return Batch(StochasticPolicy(often), users)
 
-    def tell(self, counts: PrivateCounts) -> None:
-        """Project onto consistent flows, and add."""
-        shape, start = self.problem.shape, self.problem.start
-        policy = cast(DeterministicPolicy | StochasticPolicy, self.ask().policy).distribution(shape)
-        rows = np.nonzero(counts.support)
-        flow, visits = released_flow(counts, start, policy[rows])
-        noise, per_visit = counts.noise_variance, self.mechanism.visit_variance
-        seen, last = np.maximum(visits, 0.0), rows[0] == shape.horizon - 1
-        factors = visit_noise_factors(
-            shape.states,
-            shape.horizon,
-            int(start.sum()),
-            last_transitions=counts.last_transitions,
-            visits_ratio=noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0,
-        )
-        spread = noise["transitions"] * factors[rows[0]] + per_visit * seen / 2
-        if counts.row_visits is None and not counts.last_transitions:
-            # Nothing counts who took which action at the last step: as many as the policy says.
-            spread = spread + np.where(last, seen * (1 - policy[rows]), 0.0)
-        batch = ReleasedRows(
-            rows,
-            flow,
-            visits,
-            np.asarray(counts.row_rewards) + counts.centre * visits,
-            sampling=seen * (1 + per_visit),
-            reward_sampling=seen,
-            noise=noise["transitions"],
-            reward_noise=noise["rewards"] + self.mechanism.reward_visit_variance * seen,
-            visit_variance=spread,
-        )
-        self.add(batch)  # weights by visits were no better
-        self.count(counts.users)
-
     def _advantages(self) -> Shrunk:
-        return advantages(self._sums, self.problem.shape.mask, self.mechanism.centre)
+        return advantages(self.sums, self.problem.shape.mask, self.mechanism.centre)
 
     def greedy(self) -> DeterministicPolicy:
         """The policy of the shrunk advantages; ties at random."""

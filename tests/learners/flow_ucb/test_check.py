@@ -121,4 +121,4 @@ def test_visits_that_show_a_reward_by_hand():
         RandomMDP(states=2, actions=2, horizon=2, seed=0),
         discreet.Shuffle(1, 1e-6, mechanism="bits"),
     )
-    assert bits._reward_share == 1.0 and planning.SEEN == 0.5
+    assert bits.reward_share == 1.0 and planning.SEEN == 0.5

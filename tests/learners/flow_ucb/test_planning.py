@@ -2,10 +2,12 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import discreet
 from discreet.learners.estimate import (
     BIAS,
     COLUMNS,
@@ -17,10 +19,12 @@ from discreet.learners.estimate import (
     CountSums,
 )
 from discreet.learners.flow_ucb import planning
-from discreet.learners.flow_ucb.learner import accumulate
 from discreet.learners.flow_ucb.planning import Planner, ReleaseTerms
 from discreet.learners.pooling import Pooled, estimated
+from discreet.mdp.planning import occupancy as true_occupancy
 from discreet.mdp.shape import Shape
+from discreet.privacy.statistics import PrivateCounts
+from helpers.flow_ucb import CENTRAL, learner_of, river
 
 
 def arms(visits, rewards, visit_variance, horizon=2):
@@ -275,18 +279,33 @@ def test_what_is_expected_of_a_row_by_hand():
     assert not found[0].any() and found[1].any()
 
 
-@pytest.mark.parametrize("last", [True, False])
-def test_a_batch_that_goes_as_expected_adds_what_was_predicted(last):
-    told = terms(500, last, per_visit=3.0)
-    expected = np.array([200.0, 30.0, 0.5])
-    rows = (np.arange(3), np.array([0, 1, 0]), np.array([0, 1, 1]))
-    counts = np.full((3, 2), 0.5) * expected[:, None]
-    sums, found = CountSums.empty(3, 2, 2), np.zeros((2, COLUMNS))
-    accumulate(sums, rows, counts, expected, expected / 2, expected, told)
-    for h, s, a in zip(*rows, strict=True):
-        planning.expected_row(h, expected[h], told, found)
-        np.testing.assert_allclose(sums.transition_sums[h, s, a], found[0])
-        np.testing.assert_allclose(sums.reward_sums[h, s, a, :TOTAL], found[1, :TOTAL])
+@pytest.mark.parametrize("trust", [CENTRAL, discreet.Local(1)])
+def test_a_batch_that_goes_as_expected_adds_what_was_predicted(trust):
+    """A release that holds what the model foretold, and no other number."""
+    mdp = river(0)
+    learner = learner_of(mdp, trust)
+    batch = learner.ask()
+    flow = 1e6 * true_occupancy(mdp, batch.policy)
+    noise = learner.mechanism.noise_variance(10**6)
+    transitions = flow[..., None] * mdp.transitions
+    transitions[-1] *= learner.mechanism.last_transitions
+    counts = PrivateCounts(
+        users=10**6,
+        transitions=transitions,
+        visits=flow if "visits" in noise else None,
+        rewards=0.0 * flow,
+        noise_variance=noise,
+        support=batch.policy.support(mdp.shape, learner.problem.start),
+        guarantee=None,
+        last_transitions=learner.mechanism.last_transitions,
+    )
+    learner.add(counts, replace(batch, occupancy=flow.sum(axis=-1) / 1e6))
+    found, sums, told = np.zeros((2, COLUMNS)), learner.sums, learner._terms(10**6)
+    for row in np.argwhere((flow > 0) & counts.support):
+        planning.expected_row(row[0], flow[tuple(row)], told, found)
+        np.testing.assert_allclose(sums.transition_sums[tuple(row)], found[0], rtol=1e-3)
+        paid = sums.reward_sums[tuple(row)][:TOTAL]
+        np.testing.assert_allclose(paid, found[1, :TOTAL], rtol=1e-3)
 
 
 @pytest.mark.parametrize("transitions", [False, True])

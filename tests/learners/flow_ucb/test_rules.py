@@ -8,13 +8,13 @@ import pytest
 
 import discreet
 from discreet.errors import InvalidInputError
+from discreet.learners.base import Batch
 from discreet.learners.estimate import VISITS, CountSums, visit_noise_factors
 from discreet.learners.flow_ucb import learner as module
 from discreet.learners.flow_ucb.learner import (
     CANDIDATES,
     FlowSettings,
     Part,
-    Request,
     min_users,
     mixed,
     noise_by_users,
@@ -191,8 +191,8 @@ def test_where_no_candidate_goes_actions_are_mixed_by_users():
     ],
 )
 def test_a_pending_batch_survives_as_plain_values(policy):
-    asked = Request(policy, 1200, np.array([[1.0, 0.0], [0.25, 0.75]]))
-    again = Request.from_dict(json.loads(json.dumps(asked.to_dict())))
+    asked = Batch(policy, 1200, np.array([[1.0, 0.0], [0.25, 0.75]]))
+    again = Batch.from_dict(json.loads(json.dumps(asked.to_dict())))
     assert again.policy.key == policy.key and again.users == 1200
     np.testing.assert_array_equal(again.occupancy, asked.occupancy)
 

@@ -146,7 +146,6 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         else:
             self.explorer = ImplicitElimination(problem, self.chosen)
         self._seed = int(self.rng.integers(2**62))
-        self._pending: Batch | None = None
 
     @classmethod
     def released(cls, settings: Mapping[str, object]) -> tuple[str, ...]:
@@ -160,15 +159,13 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         estimates = getattr(self.explorer, "estimates", [])
         return {"designs": list(self.explorer.designs), "estimates": list(estimates)}
 
-    def ask(self) -> Batch:
+    def next_batch(self) -> Batch:
         """The next batch of the script."""
-        if self._pending is None:
-            part, users, _ = self._entry()
-            policy = self.explorer.policy(part, self._generator(0))
-            if self.chosen.literal and self.chosen.fine == "mixture":  # 000: L_0 episodes each
-                policy = policy.allotted(users) if isinstance(policy, MixturePolicy) else policy
-            self._pending = Batch(policy, users)
-        return self._pending
+        part, users, _ = self._entry()
+        policy = self.explorer.policy(part, self._generator(0))
+        if self.chosen.literal and self.chosen.fine == "mixture":  # 000: L_0 episodes each
+            policy = policy.allotted(users) if isinstance(policy, MixturePolicy) else policy
+        return Batch(policy, users)
 
     def tell(self, counts: PrivateCounts) -> None:
         """The private statistics of that batch; those of the exploit tail are not needed."""

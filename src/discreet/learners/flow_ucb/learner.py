@@ -38,18 +38,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray, JsonObject, Plain
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-from discreet.learners.base import (
-    Batch,
-    FlowLearner,
-    Problem,
-    policy_from_dict,
-    policy_to_dict,
-)
+from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.estimate import (
     VISITS,
-    CountSums,
     ModelEstimate,
     ReleasedRows,
     mechanism_factors,
@@ -57,12 +50,11 @@ from discreet.learners.estimate import (
 )
 from discreet.learners.flow_ucb import planning
 from discreet.learners.flow_ucb.planning import CandidatePolicy, Planner, ReleaseTerms
-from discreet.learners.pooling import Pooled, contradictions, estimated, pooled_rows
+from discreet.learners.pooling import Pooled, estimated, pooled_rows
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings, at_least_two_batches
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.mechanisms.base import BatchMechanism
-from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 EASE = 0.1
@@ -123,22 +115,6 @@ def noise_by_users(mechanism: BatchMechanism) -> Callable[[float], tuple[float, 
     return noise
 
 
-class Request(NamedTuple):
-    """A policy for some users, with how likely the model is in each state ``[H, S]``."""
-
-    policy: DeterministicPolicy | StochasticPolicy
-    users: int
-    occupancy: FloatArray
-
-    def to_dict(self) -> dict[str, Plain]:
-        plain: dict[str, Plain] = {"users": self.users, "occupancy": self.occupancy.tolist()}
-        return {**policy_to_dict(self.policy), **plain}
-
-    @classmethod
-    def from_dict(cls, data: JsonObject) -> "Request":
-        return cls(policy_from_dict(data), int(data["users"]), np.array(data["occupancy"]))
-
-
 class Part(NamedTuple):
     """A candidate policy, and how many users of a batch play it."""
 
@@ -146,11 +122,11 @@ class Part(NamedTuple):
     users: int
 
 
-def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
+def mixed(parts: Sequence[Part], users: int, choices: int) -> Batch:
     """A batch of ``users`` whose flow in the model is the weighted mean of the parts' flows."""
     if len(parts) == 1:
         candidate = parts[0].candidate
-        return Request(DeterministicPolicy(candidate.actions), users, candidate.occupancy)
+        return Batch(DeterministicPolicy(candidate.actions), users, candidate.occupancy)
     total = sum(part.users for part in parts)
     flow = np.zeros((*parts[0].candidate.actions.shape, choices))
     elsewhere = np.zeros_like(flow)
@@ -164,7 +140,7 @@ def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
         reached[..., None], flow / np.where(reached, occupancy, 1.0)[..., None], elsewhere
     )
     share /= share.sum(axis=-1, keepdims=True)
-    return Request(StochasticPolicy(share), users, occupancy)
+    return Batch(StochasticPolicy(share), users, occupancy)
 
 
 def smallest(enough: Callable[[int], bool], most: int) -> int:
@@ -193,38 +169,6 @@ def min_users(told: int, episodes: int, done: int, batches: int | None) -> int:
     return math.ceil(told * (math.pow(episodes / told, 1 / max(1, batches - done)) - 1))
 
 
-def accumulate(
-    sums: CountSums,
-    rows: tuple[IntArray, ...],
-    flow: FloatArray,
-    visits: FloatArray,
-    rewards: FloatArray,
-    expected: FloatArray,
-    terms: ReleaseTerms,
-) -> None:
-    """Add a projected batch with each row's weight; `planning.expected_row` predicts the next's.
-
-    Reports that show a part of the visits add variance to each; half of it is left in a state's
-    total, which the flow measures twice. If fewer visits were seen than ``expected``, it was noise.
-    """
-    weight = weight_of(expected, terms.noise, terms.ease)
-    if not terms.last_transitions:
-        weight = np.where(rows[0] == len(terms.factors) - 1, 0.0, weight)
-    seen = np.maximum(visits, expected)
-    batch = ReleasedRows(
-        rows,
-        flow,
-        visits,
-        rewards,
-        sampling=seen * (1 + terms.per_visit),
-        reward_sampling=seen,
-        noise=terms.noise,
-        reward_noise=terms.reward_noise + seen * terms.reward_per_visit,
-        visit_variance=terms.noise * terms.factors[rows[0]] + terms.per_visit * seen / 2,
-    )
-    sums.add(batch, weight, weight_of(expected, terms.reward_noise, terms.ease))
-
-
 class FlowUCB(FlowLearner[FlowSettings]):
     """Optimism on flow-consistent batches."""
 
@@ -234,58 +178,32 @@ class FlowUCB(FlowLearner[FlowSettings]):
     open_ended = True
 
     def begin(self) -> None:
-        """Nothing is known."""
+        super().begin()
         problem, mechanism, shape = self.problem, self.mechanism, self.problem.shape
         if problem.stationary and self.chosen.pooling == "never":
             raise InvalidInputError(
                 "Expected pooling='gated' where stationary=True declares that all steps are "
                 "alike, got pooling='never'; leave one of the two out."
             )
-        self.settings["stationary"] = problem.stationary
         if self.chosen.confidence is None:
             self.settings["confidence"] = CONFIDENCE / shape.horizon ** (1 / 3)
         self._noise = noise_by_users(mechanism)
-        self._sums = CountSums.empty(*shape.visits)
         self._factors = mechanism_factors(shape, problem.start, mechanism)
         initial = problem.start / problem.start.sum()
         self._planner = Planner(shape, initial, mechanism.centre)
-        self._told = self._batches = 0
-        self._request: Request | None = None
 
-    def ask(self) -> Batch:
-        """The optimistic policy of the model, for as many users as it needs to learn from it."""
-        if self._request is None:
-            self._request = self._next_request()
-        return Batch(self._request.policy, self._request.users)
-
-    def tell(self, counts: PrivateCounts) -> None:
-        """Project onto consistent flows, then add with each row's weight."""
-        request = self._request or self._next_request()
-        rows = np.nonzero(counts.support)
-        chosen = request.policy.distribution(self.problem.shape)[rows]
-        flow, visits = released_flow(counts, self.problem.start, chosen)
-        rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
-        expected = counts.users * request.occupancy[rows[:2]] * chosen
-        # Nobody begins outside the declared starts; without noise, rows there would have weight.
-        begun = (rows[0] > 0) | self.problem.start[rows[1]]
-        if not begun.all():
-            rows = tuple(axis[begun] for axis in rows)
-            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
-            expected = expected[begun]
+    def add(self, counts: PrivateCounts, batch: Batch) -> None:
+        """With each row's weight; `planning.expected_row` predicts the next's."""
+        policy = self.distribution(batch)
+        expected = counts.users * np.asarray(batch.occupancy)[..., None] * policy
+        start, mechanism = self.problem.start, self.mechanism
+        released = ReleasedRows.of(counts, policy, start, mechanism, expected)
         noise, reward_noise = (counts.noise_variance[name] for name in self.statistics)
-        terms = self._terms(counts.users)._replace(
-            noise=noise, reward_noise=reward_noise, last_transitions=counts.last_transitions
-        )
-        accumulate(self._sums, rows, flow, visits, rewards, expected, terms)
-        self._told += counts.users
-        self._batches += 1
-        self._request = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Whether counts contradict a stationarity that was declared."""
-        declared = self.problem.stationary and self._told
-        return contradictions(self._sums, self._reward_share) if declared else ()
+        ease, foretold = EASE * (1 + mechanism.visit_variance), expected[released.rows]
+        weight = weight_of(foretold, noise, ease)
+        if not counts.last_transitions:
+            weight = np.where(released.rows[0] == len(policy) - 1, 0.0, weight)
+        self._sums.add(released, weight, weight_of(foretold, reward_noise, ease))
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model; actions that are not known are shunned."""
@@ -294,17 +212,12 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def _greedy(self, tie: FloatArray) -> CandidatePolicy:
         return self._planner.made(self.model(exploring=False), tie)
 
-    @property
-    def _reward_share(self) -> float:
-        """Of the variance of visits in that of rewards: one visit moves r - c by max(c, 1 - c)."""
-        return max(self._planner.centre, 1 - self._planner.centre) ** 2
-
     def model(self, *, exploring: bool = True) -> ModelEstimate:
         """The estimate, pooled where the gate and the check allow it (or as declared)."""
         sums = self._sums
         if self.problem.stationary or self.chosen.pooling == "never" or not self._told:
             return estimated(sums, Pooled.all_or_none(sums, self.problem.stationary))
-        pooled = pooled_rows(sums, self._reward_share)
+        pooled = pooled_rows(sums, self.reward_share)
         return self.checked(estimated(sums, pooled), exploring=exploring)
 
     def checked(self, model: ModelEstimate, *, exploring: bool) -> ModelEstimate:
@@ -336,7 +249,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def visits_to_see(self, users: float) -> FloatArray:
         """Visits ``[H]`` that show a reward of a half above the noise of so many users."""
         transitions, rewards = self._noise(users)
-        needed = np.sqrt(rewards + transitions * self._factors * self._reward_share)
+        needed = np.sqrt(rewards + transitions * self._factors * self.reward_share)
         return np.asarray(np.maximum(needed, 1.0) / planning.SEEN)
 
     def width(self, model: ModelEstimate) -> FloatArray:
@@ -351,7 +264,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         rows, noise = math.prod(self.problem.shape.visits), self._noise(self.problem.episodes)[0]
         return min(1.0, self._told / (HIDING * max(math.sqrt(noise), 1) * rows))
 
-    def _next_request(self) -> Request:
+    def next_batch(self) -> Batch:
         problem, told = self.problem, self._told
         model, left = self.model(), problem.episodes - told
         tie = self.rng.random(problem.shape.visits)
@@ -373,7 +286,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         if self.chosen.mixing and self.chosen.batches is not None and not told:
             even = np.full(tie.shape[:2], 1 / problem.shape.states)
             even[0] = self._planner.initial
-            return Request(uniform_policy(problem.shape), users, even)
+            return Batch(uniform_policy(problem.shape), users, even)
         if self.chosen.mixing and needed < least:
             parts.append(Part(self._greedy(tie), users - needed))
         return mixed(parts, users, problem.shape.actions)
@@ -405,27 +318,6 @@ class FlowUCB(FlowLearner[FlowSettings]):
             EASE * (1 + mechanism.visit_variance),
             mechanism.last_transitions,
         )
-
-    def extend(self, problem: Problem, *, pending: bool) -> None:
-        """All rules read K anew for every batch."""
-        super().extend(problem, pending=pending)
-        self._request = self._request if pending else None
-
-    def state(self) -> dict[str, Plain]:
-        """Evidence, progress, the pending request and the state of the tie-breaker."""
-        return {
-            "told": self._told,
-            "batches": self._batches,
-            "evidence": self._sums.to_dict(),
-            "request": self._request and self._request.to_dict(),
-            "rng": self.rng.bit_generator.state,
-        }
-
-    def restore(self, state: JsonObject) -> None:
-        self._told, self._batches = int(state["told"]), int(state["batches"])
-        self._sums = CountSums.from_dict(state["evidence"])
-        self._request = Request.from_dict(state["request"]) if state["request"] else None
-        self.rng.bit_generator.state = state["rng"]
 
 
 SPECS = by_name(LearnerSpec.of_batch(FlowUCB, paper="ours"))
