@@ -31,3 +31,22 @@ def visits_of(transitions, initial, policy):
         out[h, np.arange(states), policy[h]] = mass
         mass = mass @ transitions[h, np.arange(states), policy[h]]
     return out
+
+
+def upper_value(active, policy):
+    """Of one deterministic policy in the model of an implicit set."""
+    return float((visits_of(active.transitions, active.initial, policy) * active.upper).sum())
+
+
+def is_active(active, policy):
+    """Whether a policy is in an implicit set, up to rounding."""
+    slack = 1e-12 * max(1.0, abs(active.threshold)) if np.isfinite(active.threshold) else 0.0
+    return upper_value(active, policy) >= active.threshold - slack
+
+
+def is_listed(everyone, policy):
+    """Whether a policy is in an explicit list."""
+    number = 0
+    for h, x in everyone.points:
+        number = number * everyone.shape.actions + int(policy[h, x])
+    return number in everyone.indices

@@ -228,7 +228,7 @@ def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     assert (few.bits, few.probability) == (math.ceil(tau / 1000), 0.5)
     assert (many.bits, many.probability) == (1, pytest.approx(tau / (2 * 10 * round(tau))))
     settings, printed = elimination(preset)
-    assert (settings.structure, settings.constants, settings.growth) == ("paper", "theory", 2.0)
+    assert (settings.structure, settings.constants) == ("paper", "theory")
     assert settings.forgets  # "only the data of the current stage"
     iota = math.log(2 * H * A * K / settings.failure)  # Algorithm 1
     assert printed.iota == pytest.approx(iota)

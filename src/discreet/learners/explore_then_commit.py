@@ -132,7 +132,7 @@ def designed_policy(
     # Only what is worth covering counts, whatever else those policies come past.
     occupancies = np.stack([everything.occupancy(policy) * within for policy in starts])
     design = coverage_design(
-        starts, weights, occupancies, everything.oracle(), tolerance=1.1, most_iterations=200
+        starts, weights, occupancies, everything.maximise, tolerance=1.1, most_iterations=200
     )
     mixed = np.zeros_like(nothing)
     for policy, weight in zip(design.policies, design.weights, strict=True):

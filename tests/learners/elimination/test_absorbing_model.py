@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.learners.elimination.active_set import optimal_values
 from discreet.learners.elimination.explorers import (
     CountPool,
     MeasuredVisits,
@@ -17,6 +16,7 @@ from discreet.learners.elimination.explorers import (
     upper_and_lower,
 )
 from discreet.mdp import RandomMDP, plan, sample_counts, uniform_policy
+from discreet.mdp.dense import optimal_values
 from discreet.mdp.shape import Shape
 from discreet.privacy.trust import NoPrivacy
 

@@ -13,7 +13,7 @@ POINTS = np.array([(h, x) for h in range(H) for x in range(X)])
 
 def decoded(index, points=POINTS, actions=A, shape=(H, X)):
     policy = np.zeros(shape, np.int64)
-    kernels.decode_policy(index, points, policy, actions)
+    kernels.decode(index, actions, points, policy)
     return policy
 
 
@@ -26,7 +26,7 @@ def test_a_policy_is_a_number_whose_digits_are_its_actions():
 
 def test_only_decision_points_are_written():
     policy = np.full((H, X), 7, np.int64)
-    kernels.decode_policy(1, np.array([(2, 0)]), policy, A)
+    kernels.decode(1, A, np.array([(2, 0)]), policy)
     assert policy.tolist() == [[7, 7], [7, 7], [1, 7]]
 
 
@@ -37,7 +37,7 @@ def test_the_first_step_that_changed_is_known_for_every_pair_of_policies():
             policy = before.copy()
             differ = np.flatnonzero((before != after).any(axis=1))
             first = differ[0] if len(differ) else H
-            assert kernels._decode(index, A, POINTS, policy) == first
+            assert kernels.decode(index, A, POINTS, policy) == first
             assert np.array_equal(policy, after)
 
 
@@ -49,20 +49,6 @@ def test_one_step_forward_moves_the_mass_of_the_chosen_actions():
     expected = initial[0] * transitions[0, 0, 1] + initial[1] * transitions[0, 1, 0]
     np.testing.assert_allclose(mass[1], expected)
     assert (mass[2:] == 9.0).all()
-
-
-@pytest.mark.parametrize("share", [1.0, 0.2])
-@pytest.mark.parametrize("seed", range(3))
-def test_values_do_not_depend_on_what_else_is_listed(seed, share):
-    """A pass keeps what neighbours share; every value is that of its policy alone."""
-    transitions, initial, rewards, _ = random_model(seed)
-    indices = np.arange(A ** len(POINTS))
-    indices = indices[np.random.default_rng(seed).random(len(indices)) <= share]
-    values = kernels.policy_values(indices, POINTS, transitions, initial, rewards)
-    for index, value in zip(indices, values, strict=True):
-        visits = visits_of(transitions, initial, decoded(int(index)))
-        assert value == pytest.approx((visits * rewards).sum())
-    assert len(indices) > 5
 
 
 def test_an_empty_list_has_no_values():
@@ -112,10 +98,3 @@ def test_the_salt_decides_between_equals_and_favours_none():
     assert abs(wins - expected).max() < 5 * np.sqrt(expected)
     again = [kernels.best_visits(indices, POINTS, transitions, here, 0, 7)[1] for _ in range(2)]
     assert np.array_equal(*again)
-
-
-def test_ranks_of_ties_are_spread_over_all_words():
-    keys = np.array([kernels._tie_key(index, 11) for index in range(2000)], np.uint64)
-    assert len(set(keys.tolist())) == 2000
-    halves = (keys >> np.uint64(63)).astype(int)
-    assert abs(halves.mean() - 0.5) < 5 * 0.5 / np.sqrt(2000)

@@ -7,12 +7,11 @@ import pytest
 
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
-from discreet.learners.elimination.active_set import MOST_DECISIONS
+from discreet.learners.elimination.active_set import MOST_DECISIONS, coverage_design
 from discreet.learners.elimination.explorers import (
     CountPool,
     ImplicitElimination,
     greedy_actions,
-    numbers_of,
     shuffled_actions,
     visiting_mixture,
     with_auxiliary,
@@ -21,6 +20,7 @@ from discreet.learners.elimination.settings import EliminationSettings
 from discreet.mdp import RiverSwim, occupancy, plan, uniform_policy
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
 from discreet.mdp.shape import Shape
+from helpers.absorbing import is_active
 
 MDP = RiverSwim(states=3, horizon=3, relabel=5)
 
@@ -73,15 +73,15 @@ def test_the_active_set_shrinks_with_data_and_keeps_the_best():
     model = made.model()
     active = made.active_set(model, np.random.default_rng(3))
     assert np.isfinite(active.threshold)
-    assert active.contains(plan(MDP).policy.actions)
+    assert is_active(active, plan(MDP).policy.actions)
     worst = 1 - plan(MDP).policy.actions
-    assert not active.contains(worst)
+    assert not is_active(active, worst)
 
 
 def test_printed_widths_exclude_nobody_at_this_size():
     made = taught(users=1000, constants="theory")
     active = made.active_set(made.model(), np.random.default_rng(3))
-    assert active.contains(1 - plan(MDP).policy.actions)
+    assert is_active(active, 1 - plan(MDP).policy.actions)
 
 
 def test_fine_exploration_reports_the_certificate_of_its_design():
@@ -158,23 +158,13 @@ def test_the_visiting_mixture_reaches_all_that_can_be_reached():
     assert np.array_equal(occupied > 0, possible > 0)
 
 
-def test_the_auxiliary_mixture_joins_the_design_by_its_share():
+def test_the_auxiliary_mixture_joins_the_design_in_equal_parts():
     made = taught()
     active = made.active_set(made.model(), np.random.default_rng(10))
-    from discreet.learners.elimination.active_set import coverage_design
-
     policies, weights = visiting_mixture(active)
     occupancies = np.stack([active.occupancy(policy) for policy in policies])
-    design = coverage_design(policies, weights, occupancies, active.oracle())
-    for auxiliary in (0.0, 1.0, 3.0):
-        settings = EliminationSettings(shares=(1.0, 1.0, auxiliary))
-        both, shares = with_auxiliary(design, policies, weights, settings)
-        mixed = sum(s * active.occupancy(p) for s, p in zip(shares, both, strict=True))
-        plain = np.tensordot(weights / weights.sum(), occupancies, axes=1)
-        expected = (design.occupancy + auxiliary * plain) / (1.0 + auxiliary)
-        np.testing.assert_allclose(mixed, expected, atol=1e-12)
-    assert numbers_of(design) == {
-        "tuples": design.tuples,
-        "value": design.value,
-        "bound": design.bound,
-    }
+    design = coverage_design(policies, weights, occupancies, active.maximise)
+    both, shares = with_auxiliary(design, policies, weights)
+    mixed = sum(s * active.occupancy(p) for s, p in zip(shares, both, strict=True))
+    plain = np.tensordot(weights / weights.sum(), occupancies, axes=1)
+    np.testing.assert_allclose(mixed, (design.occupancy + plain) / 2, atol=1e-12)

@@ -46,7 +46,7 @@ def test_too_few_users_for_a_stage_all_go_to_the_tail():
 )
 def test_first_length(shape, length):
     states, actions, horizon = shape
-    assert first_length(Shape(states=states, actions=actions, horizon=horizon), 32) == length
+    assert first_length(Shape(states=states, actions=actions, horizon=horizon)) == length
 
 
 def test_even_split():

@@ -36,31 +36,21 @@ def test_the_structure_decides_about_forgetting_unless_somebody_does(
 
 
 def test_the_auxiliary_share_belongs_to_fine_exploration_by_coverage():
-    shares = (1.0, 0.5, 0.25)
-    assert EliminationSettings(shares=shares).stage_shares == (1.0, 0.75)
-    assert EliminationSettings(shares=shares, fine="mixture").stage_shares == (1.0, 0.5)
+    assert EliminationSettings().stage_shares == (1.0, 2.0)
+    assert EliminationSettings(fine="mixture").stage_shares == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"growth": 1.0}, r"growth > 1 \(stages must grow\), got growth=1.0"),
         ({"confidence": 0.0}, "confidence"),
         ({"failure": 0.0}, "failure"),
-        ({"b0": 0}, "b0"),
-        ({"shares": (0.0, 1.0, 1.0)}, "crude_share"),
-        ({"shares": (1.0, -1.0, 1.0)}, "fine_share"),
         ({"fine": "rough"}, "fine"),
-        ({"play": "both"}, "play"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_rule(wrong, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
         EliminationSettings(**wrong)
-
-
-def test_no_auxiliary_share_is_allowed():
-    assert EliminationSettings(shares=(1.0, 1.0, 0.0)).stage_shares == (1.0, 1.0)
 
 
 def test_iota_is_the_logarithm_of_all_events():
@@ -77,7 +67,7 @@ def test_the_error_covers_every_counter_of_a_batch():
 
 def test_practical_thresholds_follow_the_noise_of_each_counter():
     variance = np.array([[0.0, 4.0], [9.0, 16.0]])
-    found = constants(z_w=0.5).infrequent(variance)
+    found = constants().infrequent(variance)
     assert found.tolist() == [[0.0, 1.0], [1.5, 2.0]]
 
 
@@ -110,7 +100,7 @@ def test_the_printed_width_by_hand(fine, statistical, private):
 
 
 def test_settings_survive_a_table():
-    chosen = EliminationSettings(shares=(1.0, 2.0, 0.5), forgetting=True, b0=7)
+    chosen = EliminationSettings(confidence=0.2, forgetting=True)
     assert EliminationSettings.choose(chosen.to_toml()) == chosen
     silent = EliminationSettings()
     assert "forgetting" not in silent.to_toml()

@@ -14,8 +14,8 @@ one place.)
 listed (the papers keep a list, exponential in H·X, and name that as their open problem). All that
 is asked of it is to maximise a linear functional of the occupancy. The relaxation to mixtures is a
 linear program with one constraint besides the flow, solved exactly by a handful of dynamic programs
-(`constrained_maximum`); the policy that is played is the feasible vertex of the optimal edge, so
-that it satisfies the constraint by itself. Transitions may be sub-stochastic: the missing mass
+(`constrained_maximum`); what is played is the feasible vertex of the optimal edge, a policy that
+satisfies the constraint by itself. Transitions may be sub-stochastic: the missing mass
 goes to an absorbing state worth nothing. The last step has no successor. ``order[h, x]`` lists the
 actions in the order in which ties prefer them; the caller shuffles it, so no action is special.
 
@@ -31,12 +31,14 @@ import base64
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet._jit import kernel
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
+from discreet.mdp import dense
 from discreet.mdp.shape import Shape
 
 MOST_DECISIONS = 2**27
@@ -54,21 +56,21 @@ def check_decisions(shape: Shape, who: str, remedy: str) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Corner:
+class Corner(NamedTuple):
     """What maximises a linear functional of the occupancy over the active policies.
 
     Attributes:
-        policies: ``[m, H, X]``, one policy, or two that are mixed.
-        shares: ``[m]``, their weights.
-        occupancy: ``[H, X, A]`` of the mixture.
-        bound: no active policy gives the functional a higher value.
+        policy: ``[H, X]``, active.
+        value: what it reaches.
+        bound: no active policy, and no mixture whose average upper value meets the threshold,
+            reaches more.
+        occupancy: ``[H, X, A]`` of the policy.
     """
 
-    policies: IntArray
-    shares: FloatArray
-    occupancy: FloatArray
+    policy: IntArray
+    value: float
     bound: float
+    occupancy: FloatArray
 
 
 Oracle = Callable[[FloatArray], Corner]
@@ -87,7 +89,6 @@ class Design:
         value: the coverage number: the largest ``sum mu / y`` that the oracle reached.
         bound: no active policy at all exceeds this coverage number (equal to ``value`` if the
             oracle is exact).
-        iterations: calls of the oracle.
     """
 
     policies: IntArray
@@ -96,17 +97,11 @@ class Design:
     covered: BoolArray
     value: float
     bound: float
-    iterations: int
 
     @property
     def tuples(self) -> int:
         """How many tuples are covered: the least possible coverage number."""
         return int(self.covered.sum())
-
-    @property
-    def excess(self) -> float:
-        """``value / tuples``; 1 is perfect."""
-        return self.value / max(self.tuples, 1)
 
 
 def coverage_design(
@@ -130,12 +125,11 @@ def coverage_design(
     found: list[IntArray] = list(policies)
     mixture: list[float] = shares.tolist()
     y = occupancy[covered]
-    value, bound, calls = 0.0, 0.0, 0
-    while calls < most_iterations and y.size:
+    value, bound = 0.0, 0.0
+    for _ in range(most_iterations if y.size else 0):
         functional = np.zeros_like(occupancy)
         functional[covered] = 1.0 / y
         corner = oracle(functional)
-        calls += 1
         reached = corner.occupancy[covered]
         # The mixture itself has value y.size, so the maximum is never below it.
         value = max(float((reached / y).sum()), float(y.size))
@@ -144,12 +138,12 @@ def coverage_design(
             break
         step = _line_search(y, reached)
         y = (1.0 - step) * y + step * reached
-        mixture = [share * (1.0 - step) for share in mixture] + (step * corner.shares).tolist()
-        found.extend(corner.policies)
+        mixture = [*(share * (1.0 - step) for share in mixture), step]
+        found.append(corner.policy)
     occupancy = np.zeros_like(occupancy)
     occupancy[covered] = y
     distinct, merged = merge_policies(np.stack(found), np.array(mixture))
-    return Design(distinct, merged, occupancy, covered, value, bound, calls)
+    return Design(distinct, merged, occupancy, covered, value, bound)
 
 
 def _line_search(y: FloatArray, corner: FloatArray) -> float:
@@ -228,42 +222,6 @@ def _mean(initial: FloatArray, values: FloatArray) -> float:
 
 
 @kernel
-def policy_value(
-    transitions: FloatArray, initial: FloatArray, rewards: FloatArray, actions: IntArray
-) -> float:
-    H, X = actions.shape
-    value = np.zeros(X)
-    for h in range(H - 1, -1, -1):
-        current = np.zeros(X)
-        for x in range(X):
-            a = actions[h, x]
-            current[x] = rewards[h, x, a]
-            if h < H - 1:
-                for y in range(X):
-                    current[x] += transitions[h, x, a, y] * value[y]
-        value = current
-    return _mean(initial, value)
-
-
-@kernel
-def policy_occupancy(transitions: FloatArray, initial: FloatArray, actions: IntArray) -> FloatArray:
-    """Probability of visiting each (h, x, a) under one deterministic policy."""
-    H, X, A, _ = transitions.shape
-    occupancy = np.zeros((H, X, A))
-    mass = initial.copy()
-    for h in range(H):
-        following = np.zeros(X)
-        for x in range(X):
-            if mass[x] > 0.0:
-                a = actions[h, x]
-                occupancy[h, x, a] = mass[x]
-                for y in range(X):
-                    following[y] += mass[x] * transitions[h, x, a, y]
-        mass = following
-    return occupancy
-
-
-@kernel
 def constrained_maximum(
     transitions: FloatArray,
     initial: FloatArray,
@@ -271,7 +229,7 @@ def constrained_maximum(
     upper: FloatArray,
     threshold: float,
     order: IntArray,
-) -> tuple[IntArray, IntArray, float, float, float, int]:
+) -> tuple[IntArray, float, float]:
     """Maximise the value of ``objective`` over policies whose value of ``upper`` meets a threshold.
 
     The pairs (value of upper, value of objective) of all policies have a concave upper hull. Two of
@@ -280,25 +238,20 @@ def constrained_maximum(
     chord, or shows that there is none: then the chord is an edge, and the point of it at the
     threshold is the optimum of the linear program over mixtures of policies.
 
-    Returns:
-        the feasible vertex; the other vertex of the edge (the same one if the constraint does not
-        bind); the weight of that other vertex in the optimal mixture; the value of the mixture (the
-        optimum of the linear program); the value of the feasible vertex; the number of plans. If no
-        policy meets the threshold, both vertices are the policy of the highest ``upper``.
+    Returns the feasible vertex, its value, and that of the mixture, which no policy exceeds. If no
+    policy meets the threshold, it is the policy of the highest ``upper``.
     """
     low, low_value, low_upper = weighted_plan(transitions, initial, objective, upper, 0.0, order)
     if low_upper >= threshold:
-        return low, low, 0.0, low_value, low_value, 1
+        return low, low_value, low_value
     high, high_upper, high_value = weighted_plan(transitions, initial, upper, objective, 0.0, order)
-    plans = 2
     if high_upper <= threshold:
-        return high, high, 0.0, high_value, high_value, plans
+        return high, high_value, high_value
     for _ in range(200):
         multiplier = (low_value - high_value) / (high_upper - low_upper)
         middle, value, upper_value = weighted_plan(
             transitions, initial, objective, upper, multiplier, order
         )
-        plans += 1
         chord = high_value + multiplier * high_upper
         if value + multiplier * upper_value <= chord + 1e-14 * max(1.0, abs(chord)):
             break
@@ -307,8 +260,7 @@ def constrained_maximum(
         else:
             low, low_value, low_upper = middle, value, upper_value
     share = (high_upper - threshold) / (high_upper - low_upper)
-    mixed = share * low_value + (1.0 - share) * high_value
-    return high, low, share, mixed, high_value, plans
+    return high, high_value, share * low_value + (1.0 - share) * high_value
 
 
 @kernel
@@ -318,71 +270,27 @@ def constrained_visits(
     upper: FloatArray,
     threshold: float,
     order: IntArray,
-) -> tuple[IntArray, FloatArray, IntArray]:
-    """`constrained_maximum` of the probability of visiting each (h, x, a).
+    first: int,
+    last: int,
+) -> tuple[IntArray, FloatArray]:
+    """`constrained_maximum` of the probability of visiting (h, x, a), for steps first to last - 1.
 
-    Returns the feasible policies ``[H, X, A, H, X]``, their visit probabilities ``[H, X, A]`` and
-    the number of plans used for each.
+    Returns the feasible policies ``[h, X, A, H, X]`` and their visit probabilities ``[h, X, A]``.
     """
     H, X, A, _ = transitions.shape
-    policies = np.zeros((H, X, A, H, X), np.int64)
-    visits = np.zeros((H, X, A))
-    plans = np.zeros((H, X, A), np.int64)
+    policies = np.zeros((last - first, X, A, H, X), np.int64)
+    visits = np.zeros((last - first, X, A))
     objective = np.zeros((H, X, A))
-    for h in range(H):
+    for h in range(first, last):
         for x in range(X):
             for a in range(A):
                 objective[h, x, a] = 1.0
-                found = constrained_maximum(
+                policy, visits[h - first, x, a], _ = constrained_maximum(
                     transitions, initial, objective, upper, threshold, order
                 )
-                for k in range(H):
-                    for y in range(X):
-                        policies[h, x, a, k, y] = found[0][k, y]
-                visits[h, x, a] = found[4]
-                plans[h, x, a] = found[5]
+                policies[h - first, x, a, :, :] = policy
                 objective[h, x, a] = 0.0
-    return policies, visits, plans
-
-
-@kernel
-def optimal_values(transitions: FloatArray, rewards: FloatArray) -> FloatArray:
-    """``[H + 1, X]``, the best value from each step and state on."""
-    H, X, A, _ = transitions.shape
-    values = np.zeros((H + 1, X))
-    for h in range(H - 1, -1, -1):
-        for x in range(X):
-            best = -np.inf
-            for a in range(A):
-                q = rewards[h, x, a]
-                if h < H - 1:
-                    for y in range(X):
-                        q += transitions[h, x, a, y] * values[h + 1, y]
-                best = max(best, q)
-            values[h, x] = best
-    return values
-
-
-@dataclass(frozen=True, eq=False)
-class Maximum:
-    """The maximum of a linear functional over the active set.
-
-    Attributes:
-        policy: ``[H, X]``, an active deterministic policy.
-        value: what ``policy`` reaches.
-        bound: the optimum over mixtures whose average upper value meets the threshold; no active
-            policy exceeds it.
-        partner: with ``share`` of ``partner`` and the rest of ``policy`` a mixture reaches `bound`.
-        share: weight of ``partner`` (0 if the constraint does not bind).
-        plans: dynamic programs used.
-    """
-
-    policy: IntArray
-    value: float
-    bound: float
-    partner: IntArray
-    share: float
-    plans: int
+    return policies, visits
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,72 +316,38 @@ class ImplicitActiveSet:
         for name in ("transitions", "initial", "upper"):
             object.__setattr__(self, name, np.array(getattr(self, name), np.float64, order="C"))
 
-    def upper_value(self, policy: IntArray) -> float:
-        """Upper value of one deterministic policy."""
-        return float(policy_value(self.transitions, self.initial, self.upper, policy))
-
-    def contains(self, policy: IntArray) -> bool:
-        """Whether a deterministic policy is active (up to rounding)."""
-        slack = 1e-12 * max(1.0, abs(self.threshold)) if np.isfinite(self.threshold) else 0.0
-        return self.upper_value(policy) >= self.threshold - slack
-
-    def maximise(self, objective: FloatArray) -> Maximum:
+    def maximise(self, objective: FloatArray) -> Corner:
         """Maximise the value of ``objective`` (``[H, X, A]``) over the active policies."""
-        policy, partner, share, bound, value, plans = constrained_maximum(
+        policy, value, bound = constrained_maximum(
             self.transitions, self.initial, objective, self.upper, self.threshold, self.order
         )
-        return Maximum(policy, float(value), float(bound), partner, float(share), int(plans))
+        return Corner(policy, float(value), float(bound), self.occupancy(policy))
 
-    def visiting(self) -> tuple[IntArray, FloatArray]:
-        """For every (h, x, a) an active policy likely to visit it, and how likely.
+    def visiting(self, first: int = 0, last: int | None = None) -> tuple[IntArray, FloatArray]:
+        """For every (h, x, a) of some steps an active policy likely to visit it, and how likely.
 
-        Returns policies ``[H, X, A, H, X]`` and probabilities ``[H, X, A]`` (0: out of reach).
+        Returns policies ``[h, X, A, H, X]`` and probabilities ``[h, X, A]`` (0: out of reach).
         """
-        policies, visits, _ = constrained_visits(
-            self.transitions, self.initial, self.upper, self.threshold, self.order
-        )
-        return policies, visits
-
-    def visiting_at(self, step: int) -> tuple[IntArray, FloatArray]:
-        """The same for one step: policies ``[X, A, H, X]`` and probabilities ``[X, A]``."""
-        _, states, actions = self.upper.shape
-        found = []
-        for x, a in np.ndindex(states, actions):
-            target = np.zeros_like(self.upper)
-            target[step, x, a] = 1.0
-            found.append(self.maximise(target))
-        policies = np.stack([top.policy for top in found])
-        visits = np.array([top.value for top in found])
-        return policies.reshape(states, actions, *policies.shape[1:]), visits.reshape(states, -1)
+        last = len(self.upper) if last is None else last
+        where = (self.transitions, self.initial, self.upper, self.threshold, self.order)
+        found: tuple[IntArray, FloatArray] = constrained_visits(*where, first, last)
+        return found
 
     def occupancy(self, policy: IntArray) -> FloatArray:
         """Probability of visiting each (h, x, a) under one deterministic policy."""
-        visited: FloatArray = policy_occupancy(self.transitions, self.initial, policy)
-        return visited
+        return occupancy_of(self.transitions, self.initial, policy)
 
-    def oracle(self, *, mixed: bool = False) -> Oracle:
-        """`maximise` in the form that the coverage design takes.
 
-        Args:
-            mixed: play the optimal mixture of the two vertices (its *average* upper value meets the
-                threshold, and the design's certificate covers every active policy), instead of the
-                feasible vertex alone (active by itself).
-        """
-
-        def best(functional: FloatArray) -> Corner:
-            top = self.maximise(functional)
-            occupancy = self.occupancy(top.policy)
-            if not mixed or top.share == 0.0:
-                return Corner(top.policy[None], np.ones(1), occupancy, top.bound)
-            shares = np.array([1.0 - top.share, top.share])
-            occupancy = shares[0] * occupancy + shares[1] * self.occupancy(top.partner)
-            return Corner(np.stack([top.policy, top.partner]), shares, occupancy, top.bound)
-
-        return best
+def occupancy_of(transitions: FloatArray, initial: FloatArray, policy: IntArray) -> FloatArray:
+    """``[H, X, A]``, of one deterministic policy."""
+    chosen = np.eye(transitions.shape[2])[policy]
+    visited: FloatArray = dense.occupancy(transitions, initial, chosen)
+    return visited
 
 
 @kernel
-def _decode(index: int, actions: int, points: IntArray, policy: IntArray) -> int:
+def decode(index: int, actions: int, points: IntArray, policy: IntArray) -> int:
+    """Write the policy with this number at the decision points; the first step that changed."""
     changed: int = policy.shape[0]
     for k in range(points.shape[0] - 1, -1, -1):
         h, x = points[k, 0], points[k, 1]
@@ -513,7 +387,7 @@ def policy_values(
     earned = np.zeros(H + 1)
     values = np.zeros(indices.shape[0])
     for j in range(indices.shape[0]):
-        changed = _decode(indices[j], A, points, policy)
+        changed = decode(indices[j], A, points, policy)
         for h in range(0 if j == 0 else changed, H):
             total = earned[h]
             for x in range(X):
@@ -555,7 +429,7 @@ def best_visits(
     winner = np.full((X, A), -1)
     keys = np.zeros((X, A), np.uint64)
     for j in range(indices.shape[0]):
-        changed = _decode(indices[j], A, points, policy)
+        changed = decode(indices[j], A, points, policy)
         for h in range(0 if j == 0 else changed, step):
             _advance(transitions, policy, h, mass)
         key = _tie_key(indices[j], salt)
@@ -566,12 +440,6 @@ def best_visits(
             if better or tied:
                 best[x, a], winner[x, a], keys[x, a] = max(p, best[x, a]), indices[j], key
     return best, winner
-
-
-@kernel
-def decode_policy(index: int, points: IntArray, policy: IntArray, actions: int) -> None:
-    """Write the policy with this number into ``policy`` at the decision points."""
-    _decode(index, actions, points, policy)
 
 
 MOST_POLICIES = 2**25
@@ -597,20 +465,8 @@ class EnumeratedPolicies:
     def policy(self, index: int) -> IntArray:
         """The policy with this number; the first action where no episode can be."""
         actions = self.shape.first.copy()
-        decode_policy(index, self.points, actions, self.shape.actions)
+        decode(index, self.shape.actions, self.points, actions)
         return actions
-
-    def index(self, policy: IntArray) -> int:
-        number = 0
-        for h, x in self.points:
-            number = number * self.shape.actions + int(policy[h, x])
-        return number
-
-    def contains(self, policy: IntArray) -> bool:
-        """Whether a policy is in the list."""
-        number = self.index(policy)
-        at = int(np.searchsorted(self.indices, number))
-        return at < len(self.indices) and int(self.indices[at]) == number
 
     def values(
         self, transitions: FloatArray, initial: FloatArray, rewards: FloatArray
@@ -633,7 +489,8 @@ class EnumeratedPolicies:
         ``[X, A]`` (0: out of reach, the policy means nothing).
         """
         if self.complete:
-            return self._everyone(transitions, initial, salt).visiting_at(step)
+            policies, visits = self._everyone(transitions, initial, salt).visiting(step, step + 1)
+            return policies[0], visits[0]
         visits, winners = best_visits(self.indices, self.points, transitions, initial, step, salt)
         policies = np.array([[self.policy(max(int(i), 0)) for i in row] for row in winners])
         return policies, visits
@@ -644,11 +501,10 @@ class EnumeratedPolicies:
         def best(functional: FloatArray) -> Corner:
             values = self.values(transitions, initial, functional)
             top = int(np.argmax(values))
-            policy = self.policy(int(self.indices[top]))
-            occupancy = policy_occupancy(transitions, initial, policy)
-            return Corner(policy[None], np.ones(1), occupancy, float(values[top]))
+            policy, value = self.policy(int(self.indices[top])), float(values[top])
+            return Corner(policy, value, value, occupancy_of(transitions, initial, policy))
 
-        return self._everyone(transitions, initial, 0).oracle() if self.complete else best
+        return self._everyone(transitions, initial, 0).maximise if self.complete else best
 
     @property
     def complete(self) -> bool:

@@ -40,11 +40,15 @@ from discreet.learners.elimination.active_set import (
     coverage_design,
     enumerate_policies,
     merge_policies,
-    optimal_values,
-    policy_occupancy,
+    occupancy_of,
     weighted_plan,
 )
-from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
+from discreet.learners.elimination.settings import (
+    INFREQUENT,
+    EliminationSettings,
+    PrintedConstants,
+)
+from discreet.mdp.dense import optimal_values
 from discreet.mdp.policies import (
     DeterministicPolicy,
     MixturePolicy,
@@ -320,6 +324,7 @@ class ImplicitElimination:
         self.pool = CountPool.empty(problem.shape)
         self.length = 0.0
         self.designs: list[dict[str, float]] = []
+        self.estimates: list[float] = []  # none: no list of policies
 
     def policy(self, part: str, rng: np.random.Generator) -> Policy:
         """What the users of one part of a stage play."""
@@ -363,10 +368,9 @@ class ImplicitElimination:
         self, active: ImplicitActiveSet, policies: IntArray, weights: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         occupancies = np.stack([active.occupancy(policy) for policy in policies])
-        oracle = active.oracle(mixed=self.settings.play == "mixture")
-        design = coverage_design(policies, weights, occupancies, oracle)
+        design = coverage_design(policies, weights, occupancies, active.maximise)
         self.designs.append(numbers_of(design))
-        return with_auxiliary(design, policies, weights, self.settings)
+        return with_auxiliary(design, policies, weights)
 
     def _weight(self, batch: CountPool) -> float:
         frequent = max(int((self.model().transitions > 0.0).sum()), 1)
@@ -388,13 +392,11 @@ def numbers_of(design: Design) -> dict[str, float]:
 
 
 def with_auxiliary(
-    design: Design, policies: IntArray, weights: FloatArray, settings: EliminationSettings
+    design: Design, policies: IntArray, weights: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """The design and the auxiliary mixture, in the proportion of their shares."""
-    _, fine, auxiliary = settings.shares
+    """The design and the auxiliary mixture, in equal parts."""
     both = np.concatenate([design.policies, policies])
-    shares = np.concatenate([fine * design.weights, auxiliary * weights / weights.sum()])
-    return merge_policies(both, shares)
+    return merge_policies(both, np.concatenate([design.weights, weights / weights.sum()]))
 
 
 def shuffled_actions(shape: Shape, rng: np.random.Generator) -> IntArray:
@@ -501,11 +503,11 @@ class PaperElimination:
         return np.stack([self.printed.infrequent(v) for v in variance])
 
     def error(self, pool: CountPool) -> float:
-        """E of Assumption 4, for the widest noise of the pool; practical: z_w of its deviations."""
+        """E of Assumption 4, for the widest noise of the pool; practical: half a deviation."""
         deviation = float(np.sqrt(pool.widest.max()))
         if self.settings.constants == "theory":
             return self.printed.count_error(deviation)
-        return self.settings.z_w * deviation
+        return INFREQUENT * deviation
 
     def processed(self, pool: CountPool) -> CountPool:
         """Valid counts that never underestimate visits (equation 6 of 001)."""
@@ -533,11 +535,11 @@ class PaperElimination:
     def _with_design(
         self, model: AbsorbingModel, policies: IntArray, weights: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        visited = [policy_occupancy(model.transitions, model.initial, p) for p in policies]
+        visited = [occupancy_of(model.transitions, model.initial, p) for p in policies]
         oracle = self.active.oracle(model.transitions, model.initial)
         design = coverage_design(policies, weights, np.stack(visited), oracle)
         self.designs.append(numbers_of(design))
-        return with_auxiliary(design, policies, weights, self.settings)
+        return with_auxiliary(design, policies, weights)
 
     def _eliminate(self, length: float, rng: np.random.Generator) -> None:
         model = self.refined_model()

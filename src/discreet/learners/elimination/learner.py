@@ -40,7 +40,7 @@ from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.explorers import CountPool, ImplicitElimination, PaperElimination
-from discreet.learners.elimination.settings import EliminationSettings
+from discreet.learners.elimination.settings import GROWTH, LEAST, EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import MixturePolicy
 from discreet.mdp.shape import Shape
@@ -65,16 +65,16 @@ class Schedule:
         return sum(map(sum, self.stages)) + self.tail
 
 
-def first_length(shape: Shape, least: int) -> int:
+def first_length(shape: Shape) -> int:
     """A first stage in which every (h, x, a) can be played: a power of two near HXA/2.
 
     The papers start at 2 (``literal``), which leaves layers without a single episode.
 
-    >>> first_length(Shape(states=4, actions=2, horizon=6), 32)
+    >>> first_length(Shape(states=4, actions=2, horizon=6))
     32
     """
     tuples = shape.horizon * shape.states * shape.actions
-    return max(least, 1 << math.ceil(math.log2(max(tuples / 2, 1))))
+    return max(LEAST, 1 << math.ceil(math.log2(max(tuples / 2, 1))))
 
 
 def staged_schedule(
@@ -138,8 +138,6 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         """Write the script; who explores depends on the structure."""
         problem = self.problem
         self.script = write_script(problem, self.chosen)
-        self.position = 0
-        self.missing = 0  # users who were asked for and did not come: a tail of their own
         self.explorer: ImplicitElimination | PaperElimination
         if self.chosen.structure == "paper":
             self.explorer = PaperElimination(problem, self.chosen)
@@ -156,8 +154,10 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
     @property
     def extras(self) -> dict[str, Plain]:
         """Numbers for the result: designs with their certificates, and what stages estimated."""
-        estimates = getattr(self.explorer, "estimates", [])
-        return {"designs": list(self.explorer.designs), "estimates": list(estimates)}
+        return {
+            "designs": list(self.explorer.designs),
+            "estimates": list(self.explorer.estimates),
+        }
 
     def next_batch(self) -> Batch:
         """The next batch of the script."""
@@ -167,54 +167,50 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
             policy = policy.allotted(users) if isinstance(policy, MixturePolicy) else policy
         return Batch(policy, users)
 
-    def tell(self, counts: PrivateCounts) -> None:
+    def add(self, counts: PrivateCounts, batch: Batch) -> None:
         """The private statistics of that batch; those of the exploit tail are not needed."""
-        part, users, length = self._entry()
-        if counts.users > users:
+        if counts.users > batch.users:
             raise InvalidInputError(
-                f"Expected the counts of the batch asked for ({users} users), got "
+                f"Expected the counts of the batch asked for ({batch.users} users), got "
                 f"{counts.users} users; nothing was counted."
             )
+        part, _, length = self._entry()
         if part != "tail":
             self.explorer.learn(part, CountPool.of_release(counts), length, self._generator(1))
-        self.missing += -counts.users if self.position >= len(self.script) else users - counts.users
-        self.position += 1
-        self._pending = None
 
     def state(self) -> dict[str, Plain]:
-        """Position, seed and what was learnt; the pending batch follows from them."""
+        """Progress, seed and what was learnt; the pending batch follows from them."""
         return {
-            "position": self.position,
-            "missing": self.missing,
+            "told": self._told,
+            "batches": self._batches,
             "seed": self._seed,
             "explorer": self.explorer.state(),
         }
 
     def restore(self, state: JsonObject) -> None:
-        self.position = int(state["position"])
-        self.missing = int(state["missing"])
+        self._told, self._batches = int(state["told"]), int(state["batches"])
         self._seed = int(state["seed"])
         self.explorer.restore(state["explorer"])
         self._pending = None
 
     def _entry(self) -> Entry:
-        if self.position >= len(self.script) and self.missing:
-            return "tail", self.missing, 0.0
-        if self.position >= len(self.script):
+        if self._batches < len(self.script):
+            return self.script[self._batches]
+        left = self.problem.episodes - self._told  # who was asked for and did not come
+        if not left:
             raise InvalidInputError(
                 f"All {self.problem.episodes} users have been asked for; start a new learner."
             )
-        return self.script[self.position]
+        return "tail", left, 0.0
 
     def _generator(self, purpose: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, self.position, purpose))
+        return np.random.default_rng((self._seed, self._batches, purpose))
 
 
 def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]:
     """Who plays when: every user in exactly one batch, all of them together K."""
     paper, shares = settings.structure == "paper", settings.stage_shares
-    repaired = float(first_length(problem.shape, settings.b0))
-    first, growth = 2.0 if settings.literal else repaired, settings.growth
+    first, growth = 2.0 if settings.literal else float(first_length(problem.shape)), GROWTH
     schedule = staged_schedule(problem.episodes, first, growth, shares, tail=not paper)
     each = problem.shape.horizon + 1 if paper else 2
     taken, most = each * len(schedule.stages) + (not paper), settings.batches

@@ -16,6 +16,13 @@ from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
 from discreet.learners.settings import ConstantSet, Settings, failure_probability
 
+INFREQUENT = 0.5
+"""A transition is infrequent if its count is at most so many standard deviations of its noise."""
+LEAST = 32
+"""Users of a part of the first stage, at least."""
+GROWTH = 2.0
+"""Ratio of the lengths of consecutive stages."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EliminationSettings(Settings):
@@ -32,15 +39,7 @@ class EliminationSettings(Settings):
             exploration policy for the same number of episodes, as printed; False repairs them.
         forgetting: use the current stage's data only; None means what the structure does (True for
             ``"paper"``, False for ``"practical"``).
-        play: ``"vertex"`` plays only policies that are active by themselves, ``"mixture"`` also
-            mixtures whose average upper value is active.
-        z_w: a transition is infrequent iff its private count is at most so many standard deviations
-            of its noise.
         confidence: multiplies the confidence widths; there is no theorem below 1.
-        b0: least length of the first stage.
-        growth: ratio of the lengths of consecutive stages.
-        shares: parts of a stage, in units of its length: crude, fine, auxiliary (``"mixture"``
-            uses the first two).
         failure: delta of the papers, the probability that a confidence bound fails.
         batches: at most so many recruitments; None: as many as stages take.
     """
@@ -50,17 +49,12 @@ class EliminationSettings(Settings):
     constants: ConstantSet = "practical"
     literal: bool = False
     forgetting: bool | None = None
-    play: Literal["vertex", "mixture"] = "vertex"
-    z_w: float = 0.5
     confidence: float = 0.05
-    b0: int = 32
-    growth: float = 2.0
-    shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
     failure: float = 0.1
     batches: int | None = None
 
     def check(self) -> None:
-        """Stages grow, shares and widths are positive."""
+        """Widths are positive, and what is printed is printed."""
         _validate.positive(confidence=self.confidence)
         if self.literal and self.structure != "paper":
             raise InvalidInputError(
@@ -73,12 +67,6 @@ class EliminationSettings(Settings):
                 f"Expected batches >= 3, got batches={self.batches!r}: a stage explores twice, and "
                 "the last batch plays what was learnt; leave batches out for as many as it takes."
             )
-        _validate.count(b0=self.b0)
-        if not self.growth > 1:
-            raise InvalidInputError(
-                f"Expected growth > 1 (stages must grow), got growth={self.growth!r}."
-            )
-        _validate.positive(crude_share=self.shares[0], fine_share=self.shares[1])
 
     @property
     def forgets(self) -> bool:
@@ -86,9 +74,8 @@ class EliminationSettings(Settings):
 
     @property
     def stage_shares(self) -> tuple[float, ...]:
-        """Shares of crude exploration and of fine exploration with its auxiliary policy."""
-        crude, fine, auxiliary = self.shares
-        return (crude, fine) if self.fine == "mixture" else (crude, fine + auxiliary)
+        """Of crude exploration, and of fine exploration with its auxiliary policy, in lengths."""
+        return (1.0, 1.0) if self.fine == "mixture" else (1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,7 @@ class PrintedConstants:
         1 is what the non-private analysis has.
         """
         if self.settings.constants == "practical":
-            return self.settings.z_w * np.sqrt(variance)
+            return INFREQUENT * np.sqrt(variance)
         error = max(1.0, self.count_error(math.sqrt(float(variance.max()))))
         return np.full(variance.shape, 6.0 * error * self.problem.shape.horizon**2 * self.iota)
 
