@@ -38,7 +38,7 @@ import numpy as np
 from discreet._jit import kernel
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.mdp import dense
+from discreet.mdp.dense import occupancy
 from discreet.mdp.shape import Shape
 
 MOST_DECISIONS = 2**27
@@ -341,7 +341,7 @@ class ImplicitActiveSet:
 def occupancy_of(transitions: FloatArray, initial: FloatArray, policy: IntArray) -> FloatArray:
     """``[H, X, A]``, of one deterministic policy."""
     chosen = np.eye(transitions.shape[2])[policy]
-    visited: FloatArray = dense.occupancy(transitions, initial, chosen)
+    visited: FloatArray = occupancy(transitions, initial, chosen)
     return visited
 
 
