@@ -24,7 +24,6 @@ from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, pl
 from discreet.privacy.mechanisms.additive import (
     AdditiveBatch,
     AdditiveContinual,
-    AdditiveEncoder,
     AdditiveRelease,
 )
 from discreet.privacy.mechanisms.base import noisy_batch
@@ -84,7 +83,7 @@ def test_randomised_response_with_half_the_units_when_stationary():
     twice = stream(Local(2, mechanism="randomized-response"), stationary=True, episodes=1)
     plan = stream(trust, stationary=True, episodes=1)
     problems = said(dataclasses.replace(plan, flip=twice.flip))
-    for path in ("add", "add_report", "block"):
+    for path in ("add", "block"):
         assert f"{path}: The release delivers epsilon=2" in problems
 
 
@@ -160,23 +159,6 @@ def test_a_stream_that_tells_something_in_add_alone(release, sentence):
     problems = said(as_type(plan, tree_of(release)))
     assert f"add: {sentence}" in problems
     assert "block:" not in problems
-
-
-class HalvedEncoder(AdditiveEncoder):
-    def _perturb(self, counters, sampler):
-        return counters + self.noise.scaled(0.5).draw(sampler, counters.size)
-
-
-class HalvedOnDevices(AdditiveContinual):
-    def encoder(self, users=1, *, support=None):
-        return as_type(super().encoder(), HalvedEncoder)
-
-
-def test_noise_halved_on_devices_only():
-    plan = stream(Local(1, mechanism="laplace"))
-    problems = said(as_type(plan, HalvedOnDevices))
-    assert "add_report: The release delivers epsilon=2" in problems
-    assert " add: " not in problems and "block:" not in problems
 
 
 class SharedInBlocks(AdditiveRelease):
@@ -376,7 +358,7 @@ def test_long_streams_go_through_the_secure_branch():
     assert [path.releases for path in long.paths] == [256] and long.paths[0].secure == (True,)
 
 
-@pytest.mark.parametrize("name", ["add", "add_report", "block"])
+@pytest.mark.parametrize("name", ["add", "block"])
 def test_users_are_replaced_at_every_place(name):
     plan = stream(Local(1, mechanism="laplace"))
     path = stream_path(plan, name)

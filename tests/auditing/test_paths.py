@@ -15,10 +15,8 @@ from discreet.auditing.neighbours import (
 )
 from discreet.auditing.paths import (
     ADD,
-    ADD_REPORT,
     BATCH_WAYS,
     BLOCK,
-    DISK,
     KINDS,
     VECTOR_ADD,
     VECTOR_BLOCK,
@@ -293,12 +291,9 @@ def plan_of(trust, episodes=4, shape=STREAM, **options):
     return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
 
 
-@pytest.mark.parametrize(
-    ("trust", "ways"), [(CENTRAL, [ADD, BLOCK, DISK]), (LOCAL, [ADD, ADD_REPORT, BLOCK])]
-)
-def test_every_way_that_a_stream_has(trust, ways):
-    assert [path.name for path in stream_paths(plan_of(trust))] == ways
-    assert list(WAYS) == [ADD, ADD_REPORT, BLOCK, DISK]
+@pytest.mark.parametrize("trust", [CENTRAL, LOCAL])
+def test_every_way_that_a_stream_has(trust):
+    assert [path.name for path in stream_paths(plan_of(trust))] == list(WAYS) == [ADD, BLOCK]
 
 
 @pytest.mark.parametrize("stationary", [False, True])
@@ -330,17 +325,6 @@ def test_the_stream_says_what_it_says_besides():
     assert (first[0], last[0]) == (1, 4)
     assert first[1] == plan.noise_variance(1)["rewards"]
     assert last[1] == plan.noise_variance(4)["rewards"]
-
-
-def test_reports_are_seen_by_whoever_adds_them_up():
-    plan = plan_of(LOCAL)
-    added, reported = (still(stream_path(plan, name).base) for name in (ADD, ADD_REPORT))
-    assert np.array_equal(reported[: added.size], added)
-    usual, _ = opposites(STREAM)
-    report = plan.encoder().encode(
-        usual.states, usual.actions, usual.rewards, PresetSampler.still()
-    )
-    assert np.array_equal(reported[added.size :], np.tile(report.ravel(), 4))
 
 
 @pytest.mark.parametrize("episodes", [1, 3, 20, 40])

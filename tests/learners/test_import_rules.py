@@ -56,7 +56,6 @@ RELEASES = {
     "release",
     "release_reports",
     "open",
-    "open_stored",
     "encoder",
     "draw",
     "drawn",

@@ -77,23 +77,11 @@ def test_releases_are_stamped_as_simulated_and_counted():
     assert all(r.guarantee.simulated for r in released)
 
 
-def test_only_local_streams_take_reports():
-    assert stream(Local(1, mechanism="laplace")).mechanism.takes_reports
-    running = stream()
-    assert not running.mechanism.takes_reports
-    with pytest.raises(UnsupportedError, match="takes raw counts, not reports"):
-        running.add_report(np.zeros((1, 4), np.int64))
-
-
-def test_reports_add_up():
-    running = stream(Local(1e6, mechanism="laplace"))  # as good as no noise
-    encoder = running.mechanism.encoder()
-    episode = (np.zeros(3, int), np.zeros(2, int), np.zeros(2))
-    for _ in range(4):
-        seen = running.add_report(encoder.encode(*episode, sampler()))
-    assert np.array_equal(seen.visits, 4 * user().visits)
-    with pytest.raises(InvalidInputError, match="calibrate a longer stream"):
-        running.add_report(encoder.encode(*episode, sampler()))
+def test_streams_take_counts_and_no_reports():
+    for running in (stream(), stream(Local(1, mechanism="laplace"))):
+        assert not running.mechanism.takes_reports
+        with pytest.raises(UnsupportedError, match="use a batch under Local or Shuffle"):
+            running.mechanism.encoder()
 
 
 # --- encoders travel as JSON and come back the same

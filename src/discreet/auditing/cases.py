@@ -14,7 +14,6 @@ from discreet.auditing.neighbours import EVERYTHING
 from discreet.auditing.paths import (
     ADD,
     BLOCK,
-    DISK,
     LONG,
     RELEASE,
     Kind,
@@ -26,7 +25,6 @@ from discreet.auditing.paths import (
     long_path,
     returning_path,
     short_paths,
-    takes,
     vector_paths,
 )
 from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
@@ -270,15 +268,14 @@ def _long(entry: Entry) -> Iterator[Case]:
     mechanism = entry.long()
     if isinstance(mechanism, BatchMechanism):
         return
-    for name in (ADD, DISK) if takes(mechanism, DISK) else (ADD,):
-        path = long_path(mechanism, name, secure=True)
-        case = replace(
-            Case.of(entry, mechanism.guarantee.notion, path), kind=entry.kind, target=lambda: None
-        )
-        if name == ADD and not path.window:
-            block = long_path(mechanism, BLOCK, secure=False)
-            case = replace(case, hint=functools.partial(probe, block))
-        yield case
+    path = long_path(mechanism, ADD, secure=True)
+    case = replace(
+        Case.of(entry, mechanism.guarantee.notion, path), kind=entry.kind, target=lambda: None
+    )
+    if not path.window:
+        block = long_path(mechanism, BLOCK, secure=False)
+        case = replace(case, hint=functools.partial(probe, block))
+    yield case
 
 
 def vector_cases(entry: Entry) -> Iterator[Case]:

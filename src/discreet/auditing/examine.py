@@ -108,7 +108,7 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
         view = _view(path, secure, hint)
         fair = True  # listed outcomes were compared bit by bit
         if isinstance(view, Additive):
-            if secure and not path.ahead and not view.response.any(axis=0).all():
+            if secure and not view.response.any(axis=0).all():
                 problems.append(UNUSED)  # simulations may draw ahead
             moves = zip(path.neighbours, view.moves, strict=True)
             if any(label.startswith(EVERYTHING) and not move.any() for label, move in moves):

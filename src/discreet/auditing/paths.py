@@ -45,7 +45,7 @@ User = TypeVar("User")
 
 RELEASE, SIMULATE, REPORTS = "release", "simulate", "release_reports"
 EPISODES = "Trajectories.counts, release"
-ADD, ADD_REPORT, BLOCK, DISK = "add", "add_report", "block", "disk"
+ADD, BLOCK = "add", "block"
 VECTOR_ADD, VECTOR_BLOCK = "VectorRelease.add", "VectorRelease.noise_block"
 _SHORT, _SHORT_VECTORS = 16, 6
 """Releases that are watched in detail."""
@@ -69,7 +69,6 @@ class Path:
         simulated: draws stand for sums over users, so how many there are may follow the data.
         window: scalar draws to enumerate, if not all (first, last).
         blocks: noise is handed out ahead and added to true counts by the caller.
-        ahead: noise is drawn now for what will be published later.
         thorough: short enough to be run hundreds of times.
         secure: the kinds of sampler to go through with.
     """
@@ -84,7 +83,6 @@ class Path:
     simulated: bool = False
     window: tuple[int, int] | None = None
     blocks: bool = False
-    ahead: bool = False
     thorough: bool = True
     secure: tuple[bool, ...] = field(default=(False, True))
 
@@ -332,15 +330,7 @@ def sequences(
 def stream_paths(mechanism: ContinualMechanism, watch: int = _SHORT) -> Iterator[Path]:
     """All ways through continual releases, the first ``watch`` releases."""
     for name in WAYS:
-        if takes(mechanism, name):
-            yield stream_path(mechanism, name, watch)
-
-
-def takes(mechanism: ContinualMechanism, name: str) -> bool:
-    """Whether a mechanism can be used in this way."""
-    if name == DISK:
-        return mechanism.spec.trust == "central" and mechanism.spec.storable
-    return name != ADD_REPORT or mechanism.takes_reports
+        yield stream_path(mechanism, name, watch)
 
 
 def stream_path(mechanism: ContinualMechanism, name: str, watch: int = _SHORT) -> Path:
@@ -389,7 +379,6 @@ def _stream(
         releases=length,
         cells=mechanism.cells,
         blocks=name == BLOCK,
-        ahead=name == DISK,
     )
 
 
@@ -417,34 +406,9 @@ def _published(releases: Sequence[PrivateCounts]) -> FloatArray:
     return np.concatenate([*(vector(release) for release in releases), *said])
 
 
-def _add_report(
-    mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler
-) -> FloatArray:
-    """Reports are seen by whoever adds them up."""
-    encoder, stream = mechanism.encoder(), mechanism.open(sampler)
-    reports, releases = [], []
-    for user in users:
-        reports.append(encoder.encode(user.states, user.actions, user.rewards, sampler))
-        releases.append(stream.add_report(reports[-1]))
-    return np.concatenate([_published(releases), *(report.ravel() for report in reports)])
-
-
 def _block(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     block = mechanism.open(sampler).block(len(users))
     return by_the_rule(block, mechanism, [_counts(user, mechanism.shape) for user in users]).ravel()
-
-
-def _disk(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
-    """A study on a disk, of which somebody has one copy, made half-way, and the key to it."""
-    stored, releases = mechanism.stored().open_stored(sampler), []
-    copied = stored.open
-    for place, user in enumerate(users):
-        if place == len(users) // 2:
-            copied = stored.open.copy()
-        counts = _counts(user, mechanism.shape)
-        stored.add(mechanism.flat(counts))
-        releases.append(stored.release())
-    return np.concatenate([*releases, copied.ravel()]).astype(np.float64)
 
 
 @functools.lru_cache(maxsize=256)
@@ -454,9 +418,7 @@ def _counts(user: Episode, shape: Shape) -> Counts:
 
 WAYS: dict[str, Callable[[ContinualMechanism, Sequence[Episode], Sampler], FloatArray]] = {
     ADD: _add,
-    ADD_REPORT: _add_report,
     BLOCK: _block,
-    DISK: _disk,
 }
 
 

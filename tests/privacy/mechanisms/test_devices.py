@@ -80,18 +80,13 @@ def reports(encoder, user):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("schedule", ["batch", "continual"])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize(
     ("name", "statistics"),
     [("one-step", ("transitions", "visits", "rewards")), ("randomized-response", ("visits",))],
 )
-def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, epsilon, schedule):
-    options = {"schedule": schedule, "statistics": statistics}
-    if schedule == "continual":
-        options["episodes"] = 3
-    mechanism = Local(epsilon, mechanism=name).calibrate(SHAPE, **options)
-    encoder = mechanism.encoder(1) if schedule == "batch" else mechanism.encoder()
+def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, epsilon):
+    encoder = Local(epsilon, mechanism=name).calibrate(SHAPE, statistics=statistics).encoder(1)
     distributions = {user: reports(encoder, episode) for user, episode in USERS.items()}
     for distribution in distributions.values():
         assert math.fsum(distribution.values()) == pytest.approx(1)
@@ -134,20 +129,16 @@ def test_no_two_users_differ_by_more_than_epsilon_in_split_reports(statistics, e
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "bounded"])
-@pytest.mark.parametrize("schedule", ["batch", "continual"])
-def test_counters_of_one_report_carry_noise_of_their_own(name, schedule):
+def test_counters_of_one_report_carry_noise_of_their_own(name):
     """Of the stated size, and none of it shared: differences between counters stay hidden."""
     delta = 0 if name == "laplace" else 1e-2
-    options = {"schedule": schedule} | ({"episodes": 3} if schedule == "continual" else {})
-    mechanism = Local(1, delta, mechanism=name).calibrate(SHAPE, **options)
-    encoder = mechanism.encoder(1) if schedule == "batch" else mechanism.encoder()
+    mechanism = Local(1, delta, mechanism=name).calibrate(SHAPE)
+    encoder = mechanism.encoder(1)
     assert isinstance(encoder.noise, Laplace | Gaussian | Bounded)
     sampler, runs = SimulationSampler(np.random.default_rng(0)), 600
     sent = np.array([encoder.encode(*USERS["one reward"], sampler)[0] for _ in range(runs)])
     variance = encoder.noise.variance
-    assert encoder.noise == (
-        mechanism.noise if schedule == "batch" else mechanism.noise.distribution
-    )
+    assert encoder.noise == mechanism.noise
     assert sent.var() == pytest.approx(variance, rel=0.15)
     correlation = np.corrcoef(sent.T) - np.eye(sent.shape[1])
     assert np.abs(correlation).max() < 7 / math.sqrt(runs)

@@ -250,13 +250,11 @@ def test_floats_are_refused_as_released_state():
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["laplace", "one-step", "randomized-response"])
 def test_a_stream_is_used_in_one_way(name):
-    """Raw counts added before a report would be published without their noise."""
+    """Raw counts added before a block would be published without their noise."""
     shape, rng = Shape(states=1, actions=2, horizon=2), np.random.default_rng(5)
     mechanism = stream(Local(1, mechanism=name), shape, episodes=9)
-    report = mechanism.encoder().encode(*random_episode(shape, rng), SimulationSampler(rng))
     ways = {
         "add": lambda release: release.add(user_of(shape, 0)),
-        "add_report": lambda release: release.add_report(report),
         "block": lambda release: release.block(1),
     }
     for first, use in ways.items():

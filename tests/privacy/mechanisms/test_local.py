@@ -328,33 +328,6 @@ def test_add_and_blocks_agree(name, stationary):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("stationary", [False, True])
-def test_streams_of_real_reports_match_simulated_streams(name, stationary):
-    """Same mean and variance after three users, from devices and from `block`."""
-    mechanism, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 350
-    encoder, noise = mechanism.encoder(), sampler(6)
-    real, simulated = [], []
-    for _ in range(repeats):
-        release = mechanism.open(noise)
-        for i in range(3):
-            report = encoder.encode(group.states[i], group.actions[i], group.rewards[i], noise)
-            private = release.add_report(report)
-        real.append(released(private))
-        simulated.append(by_kernel_rule(mechanism, mechanism.open(noise).block(3), group)[-1])
-    real, simulated = np.array(real), np.array(simulated)
-    counts = group.counts(TINY, np.random.default_rng(0))
-    parts = [counts.transitions, counts.visits, counts.rewards]
-    truth = [p.sum(axis=0) if stationary else p for p in parts]
-    truth = np.concatenate([p.ravel() for p in truth])
-    scale = real.std(axis=0)
-    assert np.abs((real.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
-    assert np.abs((simulated.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
-    assert np.abs(simulated.std(axis=0) / scale - 1).max() < 0.4
-    with pytest.raises(InvalidInputError):
-        release.add_report(report)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("stationary", [False, True])
 def test_stream_variance_and_error_bounds(name, stationary):
     shape = Shape(states=3, actions=20, horizon=4)
     mechanism = stream(name, shape, episodes=40, stationary=stationary, epsilon=2.0)
@@ -458,7 +431,6 @@ def test_pooled_randomised_response_flips_as_much(statistics):
     for mechanism in mechanisms:
         assert reach * math.log((1 - mechanism.flip) / mechanism.flip) <= 1
         assert reach * math.log((1 - mechanism.flip) / mechanism.flip) == pytest.approx(1)
-        assert mechanism.encoder().flip == mechanism.flip
 
 
 @pytest.mark.parametrize("stationary", [True, False])
@@ -467,7 +439,7 @@ def test_the_last_transition_of_002_is_not_counted(name, stationary):
     """Two users who differ in the state after the last step are the same user: 002, Section 4.1."""
     options = {"stationary": stationary, "last_transitions": False}
     mechanism = stream(name, shape=Shape(2, 1, 3), **options)
-    assert mechanism.guarantee.epsilon == 1.0 and not mechanism.takes_reports
+    assert mechanism.guarantee.epsilon == 1.0
     kept = stream(name, shape=Shape(2, 1, 3), stationary=stationary)
 
     def released(mechanism, states, way):

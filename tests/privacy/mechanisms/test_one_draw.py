@@ -20,7 +20,7 @@ EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"
 # 12 counters with H = 2, S = 1, A = 2; those that randomise data are of that shape.
 ADDED = {"release": 96, "simulate": 96, "release_reports": 96}
 CENTRED = {"release": 99, "simulate": 99}
-STREAM = {"add": 60, "add_report": 60, "block": 60}
+STREAM = {"add": 60, "block": 60}
 USUAL = ADDED | STREAM
 BOUNDED = {"release": 4, "simulate": 4, "release_reports": 4}
 DRAWS = {
@@ -32,9 +32,9 @@ DRAWS = {
     "local/one-step": {"simulate": 25, "release_reports": 6},
     "local/randomized-response": {"release": 8, "simulate": 8, "release_reports": 4},
     "local/bounded": BOUNDED,
-    "local/randomized-response-continual": {"add": 4, "add_report": 4, "block": 4},
-    "local/bounded-continual": {"add": 20, "add_report": 20, "block": 20},
-    "local/one-step-continual": {"add": 6, "add_report": 6, "block": 6},
+    "local/randomized-response-continual": {"add": 4, "block": 4},
+    "local/bounded-continual": {"add": 20, "block": 20},
+    "local/one-step-continual": {"add": 6, "block": 6},
     "shuffle/histogram": {"release": 13, "simulate": 13},
     "shuffle/bits": {"release": 12, "simulate": 12},
 }

@@ -54,7 +54,6 @@ OWN = {
         "doubled-tree",
         AddedContinually(twice_in_a_tree, audit=AuditSizes(long=False)),
         pure=True,
-        storable=True,
         certified_as="tree-laplace",
     ),
     "explore-then-commit": MechanismSpec(

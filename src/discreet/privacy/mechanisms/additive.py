@@ -34,11 +34,8 @@ from discreet.privacy.mechanisms.base import (
     ContinualMechanism,
     ContinualRelease,
     Request,
-    Seal,
-    StoredRelease,
     Traffic,
     noisy_batch,
-    unflatten,
 )
 from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
@@ -184,27 +181,9 @@ class AdditiveContinual(ContinualMechanism):
     def open(self, sampler: Sampler) -> "AdditiveRelease":
         return AdditiveRelease(self, sampler)
 
-    @property
-    def takes_reports(self) -> bool:
-        return self.by_devices and self.last_transitions
-
-    @property
-    def pooled_on_device(self) -> bool:
-        """Devices sum their counters over steps before the noise."""
-        summed = self.summed_noise()
-        return self.stationary and (summed is None or summed[1] == 1)
-
     def summed_noise(self) -> tuple[NoiseDistribution, int] | None:
         noise = self.noise
         return (noise.distribution, noise.copies) if isinstance(noise, IndependentNoise) else None
-
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
-        if not isinstance(self.noise, IndependentNoise) or not self.takes_reports:
-            raise self._no_encoder()
-        pooled = self.pooled_on_device
-        steps = self.shape.horizon if self.stationary and not pooled else 1
-        cells = np.arange(self.cells * steps)
-        return AdditiveEncoder(self.shape, self.statistics, cells, pooled, self.noise.distribution)
 
     def certified(self, users: int | None = None) -> Certified:
         if not self.last_transitions:
@@ -213,18 +192,6 @@ class AdditiveContinual(ContinualMechanism):
 
     def concentrated(self) -> float | None:
         return self.noise.concentrated(self.noise.l2(self.sensitivity))
-
-    def stored(self) -> "AdditiveContinual":
-        """Reports are noisy already; otherwise the noise says."""
-        if self.by_devices:
-            return self
-        noise = self.noise.stored()
-        if noise is None:
-            raise self._not_storable()
-        return replace(self, noise=noise)
-
-    def open_stored(self, sampler: Sampler, seal: Seal | None = None) -> StoredRelease:
-        return self.noise.open_stored(self.cells, sampler, seal)
 
 
 @dataclass(frozen=True)
@@ -340,14 +307,13 @@ def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:
 
 
 class AdditiveRelease(ContinualRelease):
-    """A running stream of true counts plus noise, or of real reports (`add_report`)."""
+    """A running stream of true counts plus noise."""
 
     mechanism: AdditiveContinual
 
     def __init__(self, mechanism: AdditiveContinual, sampler: Sampler) -> None:
         super().__init__(mechanism, sampler)
         self._run = mechanism.noise.start(mechanism.cells, sampler)
-        self._sums = np.zeros(mechanism.cells, np.int64)
 
     def noise_block(self, episodes: int) -> FloatArray:
         self.use("block")
@@ -358,22 +324,6 @@ class AdditiveRelease(ContinualRelease):
     def _take(self, counts: Counts) -> FloatArray:
         vector = self.mechanism.flat(counts)
         return debias(self._run.add(vector), self.mechanism.noise.unit, 0.0)
-
-    def add_report(self, report: IntArray) -> PrivateCounts:
-        mechanism = self.mechanism
-        row = check_reports(report, 1, mechanism.encoder().cells.size)[0]
-        self.use("add_report")
-        if self.episode == mechanism.episodes:
-            self._run.block(mechanism.episodes + 1)  # raises: the stream is over
-        if mechanism.stationary and not mechanism.pooled_on_device:
-            row = pool_steps(row, mechanism.shape, mechanism.statistics)
-        self._sums += row
-        self.episode += 1
-        values = debias(self._sums, mechanism.noise.unit, 0.0)
-        return unflatten(values, mechanism, self.episode, secure=self.sampler.secure)
-
-    def sums(self) -> dict[str, IntArray]:
-        return {"reports": self._sums}
 
 
 def pool_steps(values: IntArray, shape: Shape, statistics: tuple[str, ...]) -> IntArray:

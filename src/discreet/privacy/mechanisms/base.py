@@ -4,8 +4,8 @@ Two schedules. *Batch*: one release per batch of distinct users, each of them in
 (the guarantee's participations; one unless it says otherwise), so that a person's batches compose
 and all others cost nothing. *Continual*: a release after every user, one guarantee over all of
 them. A mechanism carries its spec, its noise and its guarantee; whoever wants to know something of
-it (its worst time, what follows from its guarantee, what a certificate has to prove, what it costs,
-whether its memory may be stored) asks it, and nobody asks for its name.
+it (its worst time, what follows from its guarantee, what a certificate has to prove, what it costs)
+asks it, and nobody asks for its name.
 """
 
 import math
@@ -27,7 +27,7 @@ from typing import (
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, NumberArray, Plain
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -39,7 +39,7 @@ from discreet.privacy.guarantee import (
     implied,
     rounded_up,
 )
-from discreet.privacy.mechanisms.registry import MechanismSpec, mechanisms
+from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import (
@@ -283,9 +283,8 @@ class Mechanism(ABC):
 
     def _no_encoder(self) -> UnsupportedError:
         return UnsupportedError(
-            f"The mechanism {self.name!r} takes raw counts, not reports, and has no encoder: its "
-            f"users hand raw episodes to a trusted learner; use Local or Shuffle to encode on the "
-            f"device."
+            f"The mechanism {self.name!r} takes raw counts, not reports, and has no encoder; use "
+            f"a batch under Local or Shuffle to encode on the device."
         )
 
     def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic | None:
@@ -462,33 +461,6 @@ class ContinualMechanism(Mechanism):
     def open(self, sampler: Sampler) -> "ContinualRelease":
         """Start a stream; a stream is used once."""
 
-    def stored(self) -> "ContinualMechanism":
-        """The same calibration with all the noise that a memory on a disk needs.
-
-        Raises:
-            UnsupportedError: its memory holds exact sums.
-        """
-        if self.spec.storable:
-            return self
-        raise self._not_storable()
-
-    def _not_storable(self) -> UnsupportedError:
-        known = mechanisms(self.spec.trust, "continual").values()
-        others = " or ".join(repr(spec.name) for spec in known if spec.storable)
-        return UnsupportedError(
-            f"A stream of the mechanism {self.name!r} keeps exact sums in its memory, "
-            f"which must not be put on a disk; use {others}."
-        )
-
-    def open_stored(self, sampler: Sampler, seal: "Seal | None" = None) -> "StoredRelease":
-        """Start a stream whose memory may be written to a disk; of a `stored` mechanism.
-
-        Without a seal, as in rehearsals, what is not public yet is written down as it is.
-        """
-        raise UnsupportedError(
-            f"The mechanism {self.name!r} has no memory of its own that could be stored."
-        )
-
     @property
     def cells(self) -> int:
         """Counters released per episode, all statistics together."""
@@ -511,40 +483,6 @@ def worst_times(episodes: int) -> Iterator[int]:
     for position in range(episodes.bit_length()):
         if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
             yield time
-
-
-class Seal(Protocol):
-    """Encrypts under a key that the file does not hold."""
-
-    def close(self, content: bytes) -> bytes:
-        """Encrypted, differently each time."""
-
-    def open(self, sealed: bytes) -> bytes:
-        """What was sealed; refuses what was not sealed with this key."""
-
-
-class StoredRelease(Protocol):
-    """A running stream of raw counters whose memory may be written to a disk."""
-
-    users: int
-    sealed: bool
-    """What is not public yet is written down, under a seal."""
-
-    @property
-    def open(self) -> IntArray:
-        """What is kept and not public yet."""
-
-    def add(self, vector: IntArray) -> None:
-        """Take one user's counters."""
-
-    def release(self) -> IntArray:
-        """What is public now."""
-
-    def state(self) -> dict[str, NumberArray]:
-        """Everything needed to go on."""
-
-    def restore(self, state: Mapping[str, NumberArray], users: int) -> None:
-        """Go on from `state`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -621,27 +559,12 @@ class ContinualRelease(ABC):
         """What is public after one more user, laid out as `flatten` does: debiased integers."""
 
     def use(self, way: str) -> None:
-        """A stream is used in one way: through `add`, through `add_report` or in blocks."""
+        """A stream is used in one way: through `add` or in blocks."""
         if self._way not in (None, way):
             raise UnsupportedError(
                 f"This stream has been used through `{self._way}`; open another one to use `{way}`."
             )
         self._way = way
-
-    def add_report(self, report: IntArray) -> PrivateCounts:
-        """Take one more user's encoded report and return the cumulative private statistics."""
-        raise self.mechanism._no_encoder()
-
-    def sums(self) -> dict[str, IntArray]:
-        """Sums of the reports so far: integers that were sent, and all that `restore` needs."""
-        raise self.mechanism._no_encoder()
-
-    def restore(self, sums: Mapping[str, IntArray], users: int) -> None:
-        """Continue a stream of reports, of which ``users`` gave these `sums`."""
-        self.use("add_report")
-        for name, mine in self.sums().items():
-            mine[:] = np.reshape(sums[name], mine.shape)
-        self.episode = users
 
 
 NoiseOf = Callable[[str, int], IntArray]

@@ -20,7 +20,7 @@ exceed 64 standard deviations with a probability below e^-90.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -41,7 +41,7 @@ from discreet.privacy.accounting.closed_forms import (
     laplace_variance,
 )
 from discreet.privacy.guarantee import rounded_down, rounded_up
-from discreet.privacy.mechanisms.base import Certified, Seal, StoredRelease, worst_times
+from discreet.privacy.mechanisms.base import Certified, worst_times
 from discreet.privacy.sampling.samplers import Sampler, Size
 from discreet.privacy.sensitivity import Sensitivity
 
@@ -496,17 +496,9 @@ class CumulativeNoise(ABC):
         """``factor`` times as much noise, on counters that one user moves by ``pile``."""
         raise UnsupportedError(f"{type(self).__name__} has no scale.")
 
-    def stored(self) -> "CumulativeNoise | None":
-        """With all the noise that a memory on a disk needs; None if it holds exact sums."""
-        return None
-
     def padded_variant(self) -> "CumulativeNoise | None":
         """The same noise, padded to look alike at all times (paper 004); None where unknown."""
         return None
-
-    def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
-        """A run whose memory may be written to a disk."""
-        raise UnsupportedError(f"{type(self).__name__} keeps exact sums in its memory.")
 
     def check_episode(self, episode: int) -> None:
         """Releases are numbered by the users seen: 1 .. episodes."""
@@ -686,37 +678,3 @@ class NoCumulativeNoise(CumulativeNoise):
 
     def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
         return np.zeros((rows, state[0].size))
-
-    def stored(self) -> "CumulativeNoise":
-        """Nothing is guaranteed: exact sums may be stored."""
-        return self
-
-    def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
-        return _ExactSums(cells)
-
-
-class _ExactSums:
-    """Exact sums, for those who guarantee nothing."""
-
-    sealed = False
-
-    def __init__(self, cells: int) -> None:
-        self.users = 0
-        self._sums = np.zeros(cells, np.int64)
-
-    @property
-    def open(self) -> IntArray:
-        return self._sums
-
-    def add(self, vector: IntArray) -> None:
-        self.users += 1
-        self._sums += vector
-
-    def release(self) -> IntArray:
-        return self._sums
-
-    def state(self) -> dict[str, NumberArray]:
-        return {"sums": self._sums}
-
-    def restore(self, state: Mapping[str, NumberArray], users: int) -> None:
-        self.users, self._sums = users, np.array(state["sums"], np.int64)

@@ -333,9 +333,6 @@ class OneStepContinual(ResponseMechanism):
     def certified(self, users: int | None = None) -> Certified:
         return one_category(self)
 
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
-        return OneStepEncoder.of(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
-
     def open(self, sampler: Sampler) -> "OneStepRelease":
         return OneStepRelease(self, sampler, max(self.cells, category_count(self.shape)))
 
@@ -371,7 +368,3 @@ class OneStepRelease(ResponseRelease):
     def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         units = gains * categories_of(counts, step)
         return self._spread(units[None], np.array([step])).reshape(-1)
-
-    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
-        row = _check_rows(report, 1, self.mechanism.shape)
-        return self._spread(row[:, 1:], row[:, 0]).reshape(-1), row[:, 0]

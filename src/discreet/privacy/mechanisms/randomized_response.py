@@ -55,7 +55,6 @@ from discreet.privacy.mechanisms.base import (
     delivered,
     guaranteed,
     randomised_batch,
-    unflatten,
 )
 from discreet.privacy.mechanisms.noise import Pieces, Tail, bit_log_mgf, check_episode
 from discreet.privacy.mechanisms.registry import MechanismSpec
@@ -97,16 +96,16 @@ class Flipped(ABC):
         flip, guarantee = cls.flips(trust, request.shape, request.statistics)
         return {"flip": flip, "guarantee": guarantee}
 
-    @property
-    def takes_reports(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResponseBatch(Flipped, BatchMechanism):
     """A batch whose users report bits, of which each is false with probability ``flip``."""
 
     flip: float
+
+    @property
+    def takes_reports(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -164,10 +163,6 @@ class ResponseRelease(ContinualRelease):
     def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         """What one user's data add to the released counters, given her gains."""
 
-    @abstractmethod
-    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
-        """One user's answers and the step she reports, if any (refuses a malformed report)."""
-
     def _accumulate(self, offsets: IntArray) -> IntArray:
         """Cumulative noise from the offsets of the next users."""
         noise: IntArray = self._drawn + np.cumsum(offsets, axis=0)
@@ -216,20 +211,6 @@ class ResponseRelease(ContinualRelease):
         """The answers of one more user are in: debiased, from integers to estimates."""
         centres = self._centres(1, steps)[0]
         return debias(self._answers + self._noise, self.mechanism.scale, centres)
-
-    def add_report(self, report: IntArray) -> PrivateCounts:
-        self.use("add_report")
-        answers, steps = self._read(report)
-        if self.episode == self.mechanism.episodes:
-            self._pieces.take(self.mechanism.episodes + 1)  # raises: the stream is over
-        self._answers += answers
-        values = self._public(steps)
-        self.episode += 1
-        return unflatten(values, self.mechanism, self.episode, secure=self.sampler.secure)
-
-    def sums(self) -> dict[str, IntArray]:
-        """The answers, added up, and how many reported each step."""
-        return {"answers": self._answers, "reporters": self._reporters}
 
 
 @dataclass(frozen=True)
@@ -380,10 +361,6 @@ class RandomizedResponseContinual(ResponseMechanism):
         flip, guarantee = flip_probability(trust, moved)
         return {"flip": flip, "guarantee": guarantee, "last_transitions": last}
 
-    @property
-    def takes_reports(self) -> bool:
-        return self.last_transitions
-
     @cached_property
     def sent(self) -> IntArray:
         """``int64[bits]``: one for what is reported, zero for the last transition left out."""
@@ -434,12 +411,6 @@ class RandomizedResponseContinual(ResponseMechanism):
     def certified(self, users: int | None = None) -> Certified:
         return _certified(self)
 
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
-        if not self.takes_reports:
-            raise self._no_encoder()
-        everything = np.ones(self.shape.visits, np.bool_)
-        return FlipEncoder.of(self.shape, self.statistics, self.flip, everything)
-
     def open(self, sampler: Sampler) -> "FlipRelease":
         return FlipRelease(self, sampler, self.bits)
 
@@ -464,9 +435,3 @@ class FlipRelease(ResponseRelease):
 
     def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         return self._pool(gains * self.mechanism.flat(counts, stationary=False))
-
-    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
-        row = check_reports(report, 1, self.mechanism.bits)[0]
-        if ((row != 0) & (row != 1)).any():
-            raise InvalidInputError("Expected a report of bits; it holds another number.")
-        return self._pool(row), np.empty(0, np.int64)

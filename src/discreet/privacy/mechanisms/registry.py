@@ -42,7 +42,6 @@ class MechanismSpec:
         returning: its calibrator counts several participations of one person.
         randomises: data themselves, instead of adding noise to counters.
         on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
-        storable: its memory may be written to a disk (continual).
         losses: its noise also serves the losses of adversarial learners, which are no units: its
             composition is known for moves of any size (continual).
         groups: its messages are groups of counters: a service can run it.
@@ -61,7 +60,6 @@ class MechanismSpec:
     returning: bool = False
     randomises: bool = False
     on_devices: bool = False
-    storable: bool = False
     losses: bool = False
     groups: bool = False
     usual: tuple[str, ...] = ("transitions", "visits", "rewards")
@@ -138,7 +136,7 @@ _002, _003 = ("002",), ("003", "004", "002")
 _FLIPS = "randomized-response"
 _MECHANISMS: list[MechanismSpec] = [
     _of("none", "batch", "none", ".additive:none"),
-    _of("none", "continual", "none", ".additive:none_continual", storable=True),
+    _of("none", "continual", "none", ".additive:none_continual"),
     _of("central", "batch", "gaussian", ".one_shot:gaussian", auto="approximate"),
     _of("central", "batch", "laplace", ".one_shot:laplace", pure=True, auto="pure"),
     _of(
@@ -149,7 +147,7 @@ _MECHANISMS: list[MechanismSpec] = [
         auto="approximate",
         losses=True,
     ),
-    _of("central", "continual", "tree-gaussian", ".tree:tree_gaussian", losses=True, storable=True),
+    _of("central", "continual", "tree-gaussian", ".tree:tree_gaussian", losses=True),
     _of("central", "continual", "tree-honaker", ".tree:tree_honaker", auto="pure", losses=True),
     _of(
         "central",
@@ -160,7 +158,6 @@ _MECHANISMS: list[MechanismSpec] = [
         auto="pure",
         papers=("003", "004"),
         losses=True,
-        storable=True,
     ),
     _of("central", "continual", "tree-iid", ".tree:tree_iid", papers=("004",), losses=True),
     _of("local", "batch", "split", ".split:SplitBatch", **_LOCAL),
@@ -184,7 +181,6 @@ _MECHANISMS: list[MechanismSpec] = [
         pure=True,
         papers=_003,
         losses=True,
-        storable=True,
     ),
     _of(
         "local",
@@ -193,19 +189,18 @@ _MECHANISMS: list[MechanismSpec] = [
         ".local:gaussian_continual",
         papers=_002,
         losses=True,
-        storable=True,
     ),
     _of(
         "local",
         "continual",
         _FLIPS,
         ".randomized_response:RandomizedResponseContinual",
+        pure=True,
+        randomises=True,
         papers=_002,
-        storable=True,
-        **_LOCAL,
     ),
-    _of("local", "continual", "bounded", ".local:bounded_continual", storable=True),
-    _of("local", "continual", "one-step", ".one_step:OneStepContinual", storable=True, **_LOCAL),
+    _of("local", "continual", "bounded", ".local:bounded_continual"),
+    _of("local", "continual", "one-step", ".one_step:OneStepContinual", pure=True, randomises=True),
     _of(
         "shuffle",
         "batch",
