@@ -195,7 +195,6 @@ def checks(book: Book) -> None:
         book.run("check", "learner", name)
     for name in ("central/gaussian", "central/tree-laplace", "local/one-step", "local/split"):
         book.run("check", "mechanism", name)
-    book.run("check", "study", "flow-ucb")
     book.run("check", "learner", "nobody")
 
 

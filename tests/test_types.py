@@ -13,7 +13,6 @@ from discreet.auditing.conformance import Conformance
 from discreet.learners.check import LearnerReport
 from discreet.mdp import RiverSwim
 from discreet.mdp.check import check_mdp
-from discreet.study.check import StudyReport
 from helpers.loading import loaded
 
 pytestmark = pytest.mark.core
@@ -59,9 +58,8 @@ def test_no_arrays_are_loaded_for_words(module):
     [
         lambda problems: LearnerReport("mine", (), problems, {}),
         lambda problems: Conformance("mine", problems),
-        lambda problems: StudyReport("mine", problems),
     ],
-    ids=["learner", "mechanism", "study"],
+    ids=["learner", "mechanism"],
 )
 def test_what_has_a_problem_is_not_ok(make):
     assert isinstance(make(()), Checked)

@@ -27,7 +27,6 @@ from discreet.privacy.trust import Central as Central
 from discreet.privacy.trust import Local as Local
 from discreet.privacy.trust import NoPrivacy as NoPrivacy
 from discreet.privacy.trust import Shuffle as Shuffle
-from discreet.study.check import check_study as check_study
 from discreet.study.plan import plan_study as plan_study
 from discreet.study.study import resume as resume
 from discreet.study.study import start as start

@@ -1,5 +1,7 @@
 """What one asks of a calibrated mechanism in tests of the audit: its main path, read or listed."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from discreet.auditing import additive as adding
@@ -44,9 +46,12 @@ def categorical(mechanism, users=1):
 
 
 class Enumerated(Outcomes):
-    """All reports of a few very different users."""
+    """All reports of a few very different users, or the first release of a stream of them."""
 
     def __init__(self, mechanism):
+        if not isinstance(mechanism, BatchMechanism):
+            super().__init__(stream_path(replace(mechanism, episodes=1), ADD))
+            return
         encoder = mechanism.encoder()
 
         def report(user):

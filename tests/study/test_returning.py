@@ -4,7 +4,6 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError
-from discreet.study.check import check_study
 from helpers.studies import begin, episodes_of, names, sql
 
 TWICE = discreet.Central(epsilon=1, delta=1e-6, participations=2)
@@ -56,10 +55,3 @@ def test_verify_finds_somebody_who_was_counted_too_often(tmp_path):
     sql(study.path, "UPDATE users SET digests = ?", first)
     with pytest.raises(StudyError):
         study.verify()
-
-
-@pytest.mark.parametrize("trust", [TWICE, discreet.Local(1, participations=2)])
-def test_check_study_looks_whether_people_can_return(tmp_path, trust):
-    study = begin(tmp_path / "study.db", trust)
-    found = check_study(study)
-    assert found.ok, found

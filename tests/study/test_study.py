@@ -235,6 +235,23 @@ def test_who_leaves_the_policy_has_a_release(tmp_path, how):
     advance(study, 1)
 
 
+def test_who_left_counts_up_to_that_step_and_not_after_it(tmp_path):
+    study = begin(tmp_path / "study.db", discreet.NoPrivacy())
+    data, policy = episodes_of(study, 0, 40), study.ask()
+    actions = data.actions.copy()
+    for user in range(30):
+        actions[user, user % 4] = 1 - actions[user, user % 4]
+    stray = Trajectories(data.states, actions, data.rewards)
+    expected = np.zeros((4, 3, 2))
+    for user in range(40):
+        for step in range(4):
+            state, action = data.states[user, step], actions[user, step]
+            if action != policy.actions[step, state]:
+                break
+            expected[step, state, action] += 1
+    np.testing.assert_array_equal(study._release(stray, 40).visits, expected)
+
+
 def test_a_whole_batch_may_leave_the_policy(tmp_path):
     study = begin(tmp_path / "study.db")
     data, seen = episodes_of(study, 0), []
@@ -294,7 +311,7 @@ def test_encoded_reports(tmp_path, kind):
 
 
 def test_a_central_study_has_no_encoder(tmp_path):
-    with pytest.raises(UnsupportedError, match="trusted learner"):
+    with pytest.raises(UnsupportedError, match="has no encoder"):
         begin(tmp_path / "study.db").encoder()
 
 
@@ -395,6 +412,22 @@ def test_a_running_study_notices_an_older_file_in_its_place(tmp_path):
     path.unlink()
     with pytest.raises(StudyError, match="There is no study"):
         advance(study, 1)
+
+
+def test_no_digest_that_anybody_can_guess_is_on_the_disk(tmp_path):
+    """Nor the name itself, in any writing."""
+    study = begin(tmp_path / "study.db")
+    study.tell(episodes_of(study, 0), users=["Marker-93751", *names(study)[1:]])
+    name = b"Marker-93751"
+    found = [hashlib.new(kind, name).digest() for kind in ("md5", "sha1", "sha256")]
+    found += [hashlib.blake2b(name, digest_size=n).digest() for n in (16, 32, 64)]
+    found += [form.hex().encode() for form in (*found, name)]
+    found += [name.decode().encode("utf-16-le")]
+    for path in tmp_path.rglob("*"):
+        content = path.read_bytes() if path.is_file() else b""
+        assert not any(
+            form in content for form in (*found, name, name.decode().encode("utf-16-le"))
+        )
 
 
 COMPOSED, TAKEN_APART = "Zo\u00eb", "Zoe\u0308"

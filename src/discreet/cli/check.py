@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import Head, Json, environments, learners, parse_settings
+from discreet.cli.options import Json, environments, learners, parse_settings
 from discreet.cli.output import Progress, echo_json, print_table, say, warn
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_down, rounded_up
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
 
 app = typer.Typer(
-    help="Check an environment, a learner, a mechanism, a study or a table.", no_args_is_help=True
+    help="Check an environment, a learner, a mechanism or a table.", no_args_is_help=True
 )
 
 
@@ -130,29 +130,6 @@ def check_mechanism(
         rows = [(label, " ".join(wrong) or "none") for label, wrong in found]
         print_table("Mechanisms: ways in which privacy is lost", ("mechanism", "problems"), rows)
     if any(wrong for _, wrong in found):
-        raise typer.Exit(1)
-
-
-@app.command("study")
-def check_study(
-    name: Annotated[
-        str, typer.Argument(help="The file of a study, or a learner of `discreet list`.")
-    ],
-    head: Head = None,
-    json: Json = False,
-) -> None:
-    """Check a study: its noise, its file, its users, older copies. Nothing is written."""
-    from discreet.study.check import check_study as check
-
-    with Progress(quiet=json) as progress:
-        report = check(name, head, progress=lambda step: progress(f"{name}: {step}"))
-    if json:
-        echo_json(report.to_dict())
-    else:
-        rows = [(report.study, " ".join(report.problems) or "none", report.guarantee)]
-        columns = ("study", "problems", "guarantee")
-        print_table("Studies: ways in which the guarantee is lost", columns, rows)
-    if report.problems:
         raise typer.Exit(1)
 
 

@@ -1,6 +1,4 @@
 from discreet.learners.estimate import Estimate as Estimate
-from discreet.study.check import StudyReport as StudyReport
-from discreet.study.check import check_study as check_study
 from discreet.study.design import Design as Design
 from discreet.study.design import read_design as read_design
 from discreet.study.estimate import Answer as Answer

@@ -263,7 +263,7 @@ def test_the_embedded_certificate_holds(material, page):
 
 def test_every_claim_has_a_command(material, page):
     said = section(page, 10)
-    checks = ("certify --verify", "audit central/", "check study")
+    checks = ("certify --verify", "audit central/")
     for command in ("study verify", *checks, "study policy", "study bundle"):
         assert f"<code>discreet {command}" in said
     alone = re.findall(r"<td>the bundle and Python</td><td><code>(.*?)</code>", said)

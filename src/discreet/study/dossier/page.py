@@ -315,8 +315,6 @@ def commands(material: Material) -> list[tuple[str, str, str]]:
          f"discreet study verify {file} --head {study.head}"),
         *(("the certificate is of this study's noise", at_operator,
            f"discreet certify --verify {name} --for {file}") for name in proofs[:1]),
-        ("the guarantee holds on the disk and across restarts", at_operator,
-         f"discreet check study {file}"),
         ("the policy (7)", at_operator, f"discreet study policy {file} --json"),
         ("this page, and the bundle", at_operator,
          f"discreet study bundle {file} --output review.zip"),

@@ -95,7 +95,7 @@ UNCHECKED = (
     "page), the assumptions (1), possible actions, stages and settings beyond the design's (4), "
     "the deviation of the noise (5), today's value, what such a study finds, notes and the picture "
     "(7), the page's own software (9), the commands (10)",
-    "that the program that ran drew this noise: `discreet check study` tries it at the operator's",
+    "that the program that ran drew this noise: `discreet audit` tries the installed one",
     "which of the mechanisms that `auto` compares was taken; before a batch was counted, for how "
     "many people a certificate of shuffled messages is",
     "what people do: raw data that was kept, one person under two names, a shuffler that colludes",
