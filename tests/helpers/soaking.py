@@ -132,9 +132,7 @@ def check_returning(folder, kills, seed=0):
         if kill < kills:
             killed_while_telling(path, draw.uniform(0.0, 4 * pace), step_with_somebody_who_returns)
         study = discreet.resume(path)
-        for _ in range(
-            0 if kill < kills else trust.participations + 1
-        ):  # let in so often
+        for _ in range(0 if kill < kills else trust.participations + 1):  # let in so often
             step_with_somebody_who_returns(study)
         study.verify()
         digest = digest_of(person(ALWAYS[0]), study._key)

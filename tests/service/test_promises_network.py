@@ -1,6 +1,6 @@
 """P24 and P25: slow connections deny nobody, and a private authority vouches for the shuffler.
 
-With the shipped nginx configuration where nginx is installed, and straight to the shuffler.
+With the shipped nginx configuration where nginx is installed.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import listen
 from discreet.service.protocol import ticket
-from discreet.service.shuffler.server import PromptProtocol
+from discreet.service.shuffler import server
 from helpers.nginx import SHIPPED, needs_nginx, nginx, private_authority
 from helpers.services import (
     TOKEN,
@@ -87,24 +87,11 @@ def two_listeners(tmp_path):
         yield *ports, [fake_report(one, x) for x in passes]
 
 
-def test_p24_slow_connections_deny_nobody_without_a_proxy(tmp_path, monkeypatch, long_run):
-    """More of them than there are places: whoever kept the server waiting longest is cut."""
-    places, count = (1000, 2000) if long_run else (60, 150)
-    monkeypatch.setattr(PromptProtocol, "places", places)
-    with two_listeners(tmp_path) as (port, private, reports):
-
-        def job():
-            with Client(f"http://127.0.0.1:{private}") as client:
-                return honest(f"http://127.0.0.1:{port}", reports), client.metrics()["received"]
-
-        assert asyncio.run(among_slow_ones(count, port, job)) == (HONEST, HONEST)
-
-
 @needs_nginx
 def test_p24_slow_connections_deny_nobody_behind_nginx(tmp_path, monkeypatch, long_run):
     """They wait at the proxy, which hands on whole requests only: none reaches the shuffler."""
     count = 2000 if long_run else 150
-    monkeypatch.setattr(PromptProtocol, "places", 8)
+    monkeypatch.setattr(server, "PLACES", 16)
     with (
         two_listeners(tmp_path) as (devices, analyser, reports),
         kept_port() as port,
@@ -112,8 +99,6 @@ def test_p24_slow_connections_deny_nobody_behind_nginx(tmp_path, monkeypatch, lo
     ):
         trusted = tmp_path / "nginx" / "ca.pem"
         tls = ssl.create_default_context(cafile=trusted)
-        held = []
-        monkeypatch.setattr(PromptProtocol, "_give_up", held.append)
 
         def job():
             with Client(url, TOKEN, ca_file=trusted) as client:
@@ -121,7 +106,6 @@ def test_p24_slow_connections_deny_nobody_behind_nginx(tmp_path, monkeypatch, lo
             return honest(url, reports, ca_file=trusted)
 
         assert asyncio.run(among_slow_ones(count, port, job, tls)) == HONEST
-        assert held == []
 
 
 @needs_nginx

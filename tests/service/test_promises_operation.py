@@ -233,7 +233,7 @@ def test_p10_bodies_are_bounded(live):
         pass  # cut while it was still sending
 
 
-def test_p10_slow_clients_are_cut(tmp_path, monkeypatch):
+def test_p10_slow_clients_are_cut(tmp_path):
     """A server of its own is so impatient: with others a busy machine would be too slow."""
     database = tmp_path / "s.db"
     head = b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n"
@@ -243,16 +243,6 @@ def test_p10_slow_clients_are_cut(tmp_path, monkeypatch):
         with socket.create_connection(place) as slow:
             slow.sendall(head + b"\1")
             assert b"tooSlow" in until_closed(slow, b"tooSlow")
-        with socket.create_connection(place) as second:
-            second.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
-            assert b"200 OK" in until_closed(second, b"\r\n\r\n")
-            monkeypatch.setattr(server.PromptProtocol, "header_seconds", 0.2)
-            second.sendall(b"GET /livez HT")  # the second request never ends
-            until_closed(second)
-        for start in (b"", b"GET /livez HT"):
-            with socket.create_connection(place) as slow:
-                slow.sendall(start)
-                assert until_closed(slow) == b""
         assert content(database) == before
 
 

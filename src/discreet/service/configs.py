@@ -100,6 +100,7 @@ class ShufflerConfig(Config):
     host: str = "127.0.0.1"
     port: int = 8700
     private: str = ""
+    behind_proxy: bool = False
     world: str = ""
 
     @property
@@ -166,7 +167,7 @@ class DeviceConfig(Config):
 
 _BACKLOG = 2048
 """Connections that may wait to be taken."""
-_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
+THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
 def template(role: str, **fields: str) -> str:
@@ -221,7 +222,7 @@ def check_url(url: str) -> None:
         raise InvalidInputError(
             f"Expected an address such as 'https://shuffler.example.org', got url={url!r}."
         )
-    if found[1] == "http" and found[2] not in _THIS_MACHINE:
+    if found[1] == "http" and found[2] not in THIS_MACHINE:
         raise InvalidInputError(
             f"Expected https://, got url={url!r}: tickets and the analyser's token would travel "
             f"for everybody to read. Only to this machine (127.0.0.1) http:// will do."

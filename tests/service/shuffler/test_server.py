@@ -1,22 +1,16 @@
-"""The server: slow clients are cut, a port is taken, and the shuffler as a process."""
+"""The server: never without a proxy, a port is taken, and the shuffler as a process."""
 
-import asyncio
 import os
 import subprocess
 import sys
 
 import pytest
-from uvicorn.server import ServerState
 
 from discreet.errors import InvalidInputError
 from discreet.service.configs import ShufflerConfig, listen
 from discreet.service.protocol import ticket
 from discreet.service.shuffler import server
-from discreet.service.shuffler.server import (
-    UNREAD_BYTES,
-    PromptProtocol,
-    make_server,
-)
+from discreet.service.shuffler.server import make_server
 from helpers.services import charter, new_store
 
 
@@ -25,146 +19,14 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"x"})
 
 
-class Line(asyncio.Transport):
-    """A connection that remembers what became of it."""
-
-    def __init__(self, port=1):
-        super().__init__({"sockname": ("127.0.0.1", port), "peername": ("127.0.0.1", 2)})
-        self.written, self.closed = b"", asyncio.Event()
-
-    def write(self, data):
-        self.written += data
-
-    def close(self):
-        self.closed.set()
-
-    def abort(self):
-        self.closed.set()
-
-    def is_closing(self):
-        return self.closed.is_set()
-
-    def set_protocol(self, protocol):
-        pass
-
-    def pause_reading(self):
-        pass
-
-    def resume_reading(self):
-        pass
-
-
-async def connected(does=app, state=None, port=1):
-    config = make_server(does, "127.0.0.1", 0).config
-    config.load()
-    protocol = PromptProtocol(config=config, server_state=state or ServerState(), app_state={})
-    line = Line(port)
-    protocol.connection_made(line)
-    return protocol, line
-
-
 def test_no_request_is_written_down_and_no_proxy_believed():
     config = make_server(app, "127.0.0.1", 8700).config
     assert not config.access_log
     assert config.log_config is None
     assert not config.server_header
     assert not config.proxy_headers
-    assert config.http is PromptProtocol
     assert config.timeout_graceful_shutdown > 0
     assert config.limit_concurrency
-
-
-@pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: x\r\n"])
-def test_who_never_ends_a_request_is_cut(said, monkeypatch):
-    monkeypatch.setattr(PromptProtocol, "header_seconds", 0.01)
-
-    async def wait():
-        protocol, line = await connected()
-        protocol.data_received(said)
-        await line.closed.wait()
-        protocol.connection_lost(None)
-        return line.written
-
-    assert asyncio.run(wait()) == b""
-
-
-def test_a_whole_request_is_answered_and_the_next_one_has_its_own_time():
-    async def talk():
-        protocol, line = await connected()
-        assert protocol._timer is not None
-        protocol.data_received(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert protocol._timer is None
-        while b"200 OK" not in line.written:
-            await asyncio.sleep(0)
-        protocol.data_received(b"GET / HT")
-        assert protocol._timer is not None and not line.is_closing()
-        protocol.connection_lost(None)
-        assert protocol._timer is None
-
-    asyncio.run(talk())
-
-
-def test_headers_without_an_end_are_cut_before_they_fill_the_memory():
-    async def talk():
-        protocol, line = await connected()
-        protocol.data_received(b"GET / HTTP/1.1\r\n")
-        sent = 0
-        while not line.is_closing():
-            protocol.data_received(b"x: " + b"a" * 65_000 + b"\r\n")
-            sent += 65_005
-        protocol.connection_lost(None)
-        return sent
-
-    assert asyncio.run(talk()) <= UNREAD_BYTES + 65_005
-
-
-def test_what_follows_a_request_that_is_still_answered_is_bounded_too():
-    """A long body in many readings is not: the application bounds it."""
-
-    async def never(scope, receive, send):
-        while (await receive()).get("more_body"):
-            pass
-        await asyncio.Event().wait()
-
-    async def talk():
-        protocol, line = await connected(never)
-        protocol.data_received(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4000001\r\n\r\n")
-        for _ in range(16):
-            protocol.data_received(bytes(250_000))
-        protocol.data_received(b"x")
-        assert not line.is_closing()
-        protocol.data_received(b"GET / HTTP/1.1\r\n")
-        for _ in range(20):
-            protocol.data_received(b"x: " + b"a" * 65_000 + b"\r\n")
-        assert line.is_closing()
-        protocol.connection_lost(None)
-
-    asyncio.run(talk())
-
-
-def test_where_all_places_are_taken_who_kept_us_waiting_longest_goes(monkeypatch):
-    """Not who waits for an answer; and each address has places of its own."""
-    monkeypatch.setattr(PromptProtocol, "places", 3)
-
-    async def never(scope, receive, send):
-        await asyncio.Event().wait()
-
-    async def talk():
-        state = ServerState()
-        made = [await connected(never, state) for _ in range(3)]
-        made[0][0].data_received(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")  # waits for us
-        made[1][0].data_received(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1")
-        made += [await connected(never, state, port=2) for _ in range(3)]
-        assert not any(line.is_closing() for _, line in made)
-        made.append(await connected(never, state))
-        cut = [line.is_closing() for _, line in made]
-        for protocol, _ in made:
-            protocol.connection_lost(None)
-        for task in state.tasks:
-            task.cancel()
-        return cut
-
-    assert asyncio.run(talk()) == [False, True, False, False, False, False, False]
 
 
 def test_a_port_that_cannot_be_had_is_one_sentence():
@@ -176,20 +38,14 @@ def test_a_port_that_cannot_be_had_is_one_sentence():
         listen("127.0.0.1", 99_999)
 
 
-def test_who_does_not_read_is_cut(monkeypatch):
-    monkeypatch.setattr(PromptProtocol, "answer_seconds", 0.01)
-
-    async def wait(reads):
-        protocol, line = await connected()
-        protocol.pause_writing()
-        if reads:
-            protocol.resume_writing()
-        await asyncio.sleep(0.1)
-        closed = line.closed.is_set()
-        protocol.connection_lost(None)
-        return closed
-
-    assert asyncio.run(wait(False)) and not asyncio.run(wait(True))
+@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"private": "10.0.0.7:8701"}])
+def test_a_shuffler_is_never_without_a_proxy(folder, changes):
+    """A bare one outside this machine does not start, and says how to put one before it."""
+    with pytest.raises(InvalidInputError, match=r"never without .* proxy.*behind_proxy = true"):
+        server.serve(shuffler_of(folder, port=0, **changes))
+    assert not (folder / "shuffler.db").exists()
+    server.check_proxied([("0.0.0.0", 1)], behind_proxy=True)
+    server.check_proxied([("127.0.0.1", 1), ("::1", 2), ("localhost", 3)], behind_proxy=False)
 
 
 OF = charter()

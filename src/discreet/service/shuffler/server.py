@@ -1,8 +1,8 @@
-"""The shuffler as a process: uvicorn, with slow clients cut and a bounded end.
+"""The shuffler as a process: uvicorn with a bounded end, behind a reverse proxy.
 
 It listens at one address for devices, and perhaps at a second one, for the analyser and for health
-checks. Each has places of its own: however many connections devices open, the analyser finds one.
-Where all places are taken, whoever has kept the server waiting longest loses theirs.
+checks, so that the proxy can give each a share. Slow clients are the proxy's: it hands on whole
+requests only. So the shuffler listens on loopback, unless its file says that a proxy is before it.
 """
 
 import asyncio
@@ -11,19 +11,21 @@ import logging
 import resource
 import signal
 import socket
-import struct
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.service.configs import At, ShufflerConfig, addresses, listen, nothing_happens
+from discreet.service.configs import (
+    THIS_MACHINE,
+    At,
+    ShufflerConfig,
+    addresses,
+    listen,
+    nothing_happens,
+)
 from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
@@ -32,121 +34,12 @@ from discreet.service.shuffler.state import Store, open_store
 from discreet.service.shuffler.web import Studies
 
 log = logging.getLogger("discreet.service.shuffler")
-HEADER_SECONDS = 10.0
-"""In which a request's first line and headers must have arrived."""
-ANSWER_SECONDS = 30.0
-"""In which a client must have read some of what was written for it (64 kB wait at most)."""
-UNREAD_BYTES = 1 << 20
-"""Headers that have no end, or what follows a request before it is answered. One reading of a
-socket gives at most a quarter of it."""
-PLACES = 1000
-"""Connections of each address at which it listens."""
+PLACES = 2000
+"""Connections; whoever comes then is told to come again."""
 _FILES = 8192
 """Descriptors that it asks the system for."""
 _GRACE = 5
 """Seconds for requests that are under way when the process is asked to end."""
-
-
-class _Places:
-    """Connections of one address: how many, and those of which something is awaited, in order."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        self.awaited: dict[PromptProtocol, None] = {}
-
-
-_PLACES: WeakKeyDictionary[ServerState, defaultdict[object, _Places]] = WeakKeyDictionary()
-
-
-class PromptProtocol(HttpToolsProtocol):
-    """HTTP for clients that say what they want in time: who opens a connection has to use it."""
-
-    header_seconds = HEADER_SECONDS
-    answer_seconds = ANSWER_SECONDS
-    places = PLACES
-    _unread = 0
-    _timer: asyncio.TimerHandle | None = None
-    _reader: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        addresses = _PLACES.setdefault(self.server_state, defaultdict(_Places))
-        self._here = addresses[transport.get_extra_info("sockname")]
-        self._here.taken += 1
-        if self._here.taken > self.places and self._here.awaited:
-            next(iter(self._here.awaited))._give_up()
-        self._here.awaited[self] = None
-        self._wait()
-
-    def on_message_complete(self) -> None:
-        """A whole request has come: from now on this connection waits for us."""
-        super().on_message_complete()
-        self._here.awaited.pop(self, None)
-
-    def data_received(self, data: bytes) -> None:
-        """Something arrived: perhaps the last of the headers."""
-        super().data_received(data)
-        answering = self.cycle is not None and not self.cycle.response_complete
-        if answering:
-            self._stop()
-        if answering and self.cycle.more_body:  # the application bounds what it reads of a body
-            self._unread = 0
-            return
-        self._unread += len(data)
-        if self._unread > UNREAD_BYTES:
-            self._cut()
-        elif not answering and self._timer is None:
-            self._wait()
-
-    def pause_writing(self) -> None:
-        """Somebody does not read: not for ever."""
-        super().pause_writing()
-        if self._reader is None:
-            self._reader = self.loop.call_later(self.answer_seconds, self._give_up)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop_reader()
-
-    def _give_up(self) -> None:
-        """At once: what waits in the system's own memory is not delivered either."""
-        connection = self.transport.get_extra_info("socket")
-        if connection is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.pipeline.clear()
-        self.transport.abort()
-
-    def _stop_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
-            self._reader = None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
-        self._stop_reader()
-        self._here.taken -= 1
-        self._here.awaited.pop(self, None)
-        super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        """The next request of this connection has its own time."""
-        super().on_response_complete()
-        self._here.awaited[self] = None
-        self._unread = 0
-        self._stop()
-
-    def _wait(self) -> None:
-        self._timer = self.loop.call_later(self.header_seconds, self._cut)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _cut(self) -> None:
-        self._stop()
-        if not self.transport.is_closing():
-            self.transport.close()
 
 
 def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.Server:
@@ -155,13 +48,12 @@ def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.S
         app,
         host=host,
         port=port,
-        http=PromptProtocol,
         ws="none",
         access_log=False,
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=2 * PLACES,
+        limit_concurrency=PLACES,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE,
         **options,
@@ -203,6 +95,7 @@ def serve(
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _FILES), most))
     with contextlib.ExitStack() as stack:
         places = [(config.host, config.port), *addresses(config.private)]
+        check_proxied(places, config.behind_proxy)
         listeners = [stack.enter_context(listen(host, port)) for host, port in places]
         files = [config, *(ShufflerConfig.read(config.path(name)) for name in config.studies)]
         shufflers = [make_shuffler(one, rehearsal=rehearsal, at=at) for one in files]
@@ -215,6 +108,17 @@ def serve(
         server = make_server(app, config.host, config.port)
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_serve(server, listeners, list(zip(shufflers, files, strict=True))))
+
+
+def check_proxied(places: Sequence[tuple[str, int]], behind_proxy: bool) -> None:
+    """Refuse to serve devices without a proxy: half a request of each of 2,000 would stop it."""
+    for host, _ in places:
+        if not behind_proxy and host not in THIS_MACHINE:
+            raise InvalidInputError(
+                f"Expected host and private on this machine (127.0.0.1), got {host!r}: a shuffler "
+                f"is never without a reverse proxy, which adds TLS and holds slow connections. If "
+                f"one is before it on another machine, say behind_proxy = true in its file."
+            )
 
 
 async def _serve(
