@@ -19,9 +19,7 @@ from discreet.mdp import (
     uniform_policy,
 )
 from discreet.offline import release as releasing
-from discreet.offline.evaluate import Flow
 from discreet.offline.fit import DEFER, DeferringPolicy
-from discreet.offline.release import People, Randomness, Slots, release
 
 MDP = make("RandomMDP", states=3, actions=2, horizon=3, concentration=0.5, seed=5)
 SHAPE = MDP.shape
@@ -37,60 +35,6 @@ def people(users, seed=0):
 def evaluated(data, policy=FIRST, trust=TRUST, **options):
     options = {"start": MDP.start, "sampler": "simulation", "seed": 0, **options}
     return evaluate_policy(data, policy, trust, **options)
-
-
-def released(users=5_000, statistics=("transitions", "rewards")):
-    slots = Slots.of(np.arange(2) == FIRST[..., None], MDP.start)
-    data = people(users)
-    return release(
-        data,
-        slots,
-        TRUST,
-        statistics=statistics,
-        keep_last=False,
-        randomness=Randomness.of("simulation", 0),
-        people=People.given(None, data, TRUST),
-    )
-
-
-def flow_equations(support):
-    """A ``[nodes, R·S]`` and, for n users, the right-hand side over n: out - in = b."""
-    horizon, states, _ = support.shape
-    steps, state, _ = np.nonzero(support)
-    rows = np.zeros((1 + (horizon - 1) * states, len(steps), states))
-    for r, (h, s) in enumerate(zip(steps, state, strict=True)):
-        rows[0 if h == 0 else 1 + (h - 1) * states + s, r] += 1
-        for after in range(states):
-            if h + 1 < horizon:
-                rows[1 + h * states + after, r, after] -= 1
-    return rows.reshape(len(rows), -1), np.eye(len(rows))[0]
-
-
-@pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("transitions",)])
-def test_the_projection_is_the_least_squares_solution(statistics):
-    """Against the equations written out: all measurements, weighed by their variances."""
-    counts = released(statistics=statistics)
-    flow = Flow.of(counts)
-    equations, right = flow_equations(counts.support)
-    steps, noise = np.nonzero(counts.support)[0], counts.noise_variance
-    y = np.array(counts.row_transitions)
-    last = steps == SHAPE.horizon - 1
-    variance = np.where(last, noise["transitions"] / SHAPE.states, noise["transitions"])
-    y[last] = y[last, :1] / SHAPE.states
-    each = np.kron(np.eye(len(y)), np.ones(SHAPE.states))
-    information = np.diag(np.repeat(1 / variance, SHAPE.states))
-    target = information @ y.ravel()
-    if counts.row_visits is not None:
-        information += each.T @ each / noise["visits"]
-        target += each.T @ counts.row_visits / noise["visits"]
-    blank = np.zeros((len(equations), len(equations)))
-    kkt = np.block([[information, equations.T], [equations, blank]])
-    solved = np.linalg.solve(kkt, np.concatenate([target, right * counts.users]))
-    assert np.allclose(flow.counts.ravel(), solved[: y.size], rtol=1e-9, atol=1e-6)
-    covariance = np.linalg.inv(kkt)[: y.size, : y.size]
-    g = np.random.default_rng(0).normal(size=y.shape)
-    by_projection = (g * flow.project(flow.spread(g), 0.0)).sum()
-    assert by_projection == pytest.approx(g.ravel() @ covariance @ g.ravel())
 
 
 def test_without_noise_it_is_the_empirical_models_value():

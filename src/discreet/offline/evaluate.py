@@ -4,45 +4,15 @@
 declared: the policy is public, all other actions are counted together. What follows is
 post-processing.
 
-**Counts.** Transitions y of a row (h, s, a) with noise of variance sigma² each, and perhaps
-another measurement v of its visits, of variance tau², are first combined: x = y + (v - sum
-y)·sigma²/(tau² + S·sigma²) in every cell, with the covariance C = sigma²·I - sigma⁴/(tau² +
-S·sigma²)·11'. Then they are projected, in the norm of C, onto counts that are consistent as a
-flow: the first layer has n users, what comes into a state goes out of it. Counts below zero stay.
-So the projection is linear: x -> P·x + const, without bias, whatever the noise, and a linear
-function g'x of projected counts has the variance g'P·C·P'g = g'P·(C·g), since P is orthogonal in
-that norm: one more projection. At the last step the next state means nothing, and a row is a count
-of visits with sigma² (`release`).
-
-**Value.** Backward, Q(h, s, a) = (R + sum x(s')·V(s'))/N, V = sum pi·Q. Where the policy DEFERs to
-today's behaviour all actions of a state are one row; so *today* is the policy that defers
-everywhere, and its value is simply the sum of all rewards over n (where the noise hides most rows,
-its interval is that of `fit`, which needs none: the narrower one is taken). A row is known if N
-exceeds two standard deviations of its noise by half a visit (as in `fit`). What is not known is
-worth anything between 0 and all steps left: two passes, one with the least and one with the most,
-give the two ends.
-
-**Interval.** With W(h, s) how often the policy comes to a state by the estimated model and W =
-W·pi for its rows, V depends on the counts to first order by
-
-    dV = sum W/N·[sum_s' dx(s')·(V(s') + c - Q) + dR] + sum_s dN(0, s)·V(0, s)/n,
-
-R released as a sum of r - c. *Noise*: g is the factor of dx, and its variance is as above, plus
-(W/N)² times that of R. *Sampling*: given the state and action, people are independent, and each
-adds r + V(s') - Q, with a variance of at most (sd r + sd V(s'))², however the reward depends on
-the next state; the first states add Var V(0, s)/n. Rewards are bits, r(1 - r). ((1 + range of
-V)/2)² is added to the sum of a row, as if half a surprise more had been seen: rows seen a few
-times show no variance. *Denominators* are noisy too: N is replaced by N - 2·sqrt D in the
-variances, D the noise of N. The interval is 1.96 standard errors of the lower pass below it to
-1.96 of the upper pass above it. It is an approximation (first order, normal), measured in
-docs/understand/learners/fit.md, and not a theorem.
+**Counts** are made consistent as a flow, and stay linear in what was released
+(`privacy.projection.linear_flow`). **The value** of the policy, of what is done today, and their
+intervals are those of `learners.values`; where the noise hides most rows, today's interval is that
+of `fit`, which needs none: the narrower one is taken.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +20,8 @@ from numpy.typing import ArrayLike
 from discreet._types import BoolArray, FloatArray, Plain
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
-from discreet.learners.estimate import Estimate, probabilities_of
+from discreet.learners.estimate import Estimate
+from discreet.learners.values import NORMAL, Layers, value_of
 from discreet.mdp.counts import dense_of
 from discreet.mdp.policies import MixturePolicy, PolicyLike, as_policy
 from discreet.mdp.shape import Shape
@@ -74,11 +45,9 @@ from discreet.offline.release import (
 )
 from discreet.privacy.guarantee import Guarantee, said
 from discreet.privacy.ledger import Account, Ledger
+from discreet.privacy.projection.linear_flow import LinearFlow
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
-
-NORMAL = 1.959964
-"""Two-sided 95%."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,9 +204,9 @@ def evaluated(
 ) -> Evaluation:
     """Of a release in slots: ``chances[H, S, K]``, ``known`` rewards (NaN where they are not)."""
     counts, doubt = logged(counts)
-    flow, horizon = Flow.of(counts), len(counts.support)
-    value, unseen = _estimate(flow, counts, chances, defers, known)
-    today, _ = _estimate(flow, counts, chances, np.ones_like(defers), known)
+    layers, horizon = layers_of(counts, known), len(counts.support)
+    value, unseen = value_of(layers, chances, defers)
+    today, _ = value_of(layers, chances, np.ones_like(defers))
     plain, error = behaviour_value(counts, known, keep_last=False, doubt=doubt)
     low, high = max(plain - NORMAL * error, 0.0), min(plain + NORMAL * error, float(horizon))
     if high - low < today.high - today.low:
@@ -252,194 +221,29 @@ def evaluated(
     )
 
 
-class Flow(NamedTuple):
-    """Consistent counts, linear in those released, and the norm in which they are projected.
-
-    Attributes:
-        counts: x ``[R, S]``, the rows of the support.
-        support: ``bool[H, S, K]``.
-        variance: sigma² of the cells of each row ``[R]``.
-        shared: of each row, what is subtracted from every entry of its covariance ``[R]``.
-        visit_variance: of one row's visits and of a state's, ``[H, S, K]`` and ``[H, S]``.
-    """
-
-    counts: FloatArray
-    support: BoolArray
-    variance: FloatArray
-    shared: FloatArray
-    visit_variance: tuple[FloatArray, FloatArray]
-
-    @classmethod
-    def of(cls, counts: PrivateCounts) -> "Flow":
-        """The consistent counts of a release whose last next states mean nothing."""
-        support, noise = counts.support, counts.noise_variance["transitions"]
-        (horizon, states, _), steps = support.shape, np.nonzero(support)[0]
-        columns = np.full(horizon, float(states))
-        columns[-1] = 1.0
-        rows = np.array(counts.row_transitions, np.float64)
-        rows[steps == horizon - 1] = rows[steps == horizon - 1, :1] / states
-        variance, shared = noise * columns[steps] / states, np.zeros(len(rows))
-        factors = noise * slot_factors(support, columns), noise * state_factors(support, columns)
-        other = counts.noise_variance.get("visits", 0.0)
-        if counts.row_visits is not None and other:
-            share = variance / (other + states * variance)
-            rows += ((counts.row_visits - rows.sum(axis=1)) * share)[:, None]
-            shared = variance * share
-            factors = (
-                np.minimum(factors[0], other * support),
-                np.minimum(factors[1], other * support.sum(axis=2)),
-            )
-        flow = cls(rows, support, variance, shared, factors)
-        return flow._replace(counts=flow.project(rows, counts.users)) if noise else flow
-
-    def spread(self, rows: FloatArray) -> FloatArray:
-        """C·g."""
-        both: FloatArray = self.variance[:, None] * rows - (self.shared * rows.sum(axis=1))[:, None]
-        return both
-
-    def project(self, rows: FloatArray, users: float) -> FloatArray:
-        """The nearest consistent rows, by elimination from layer to layer of the flow equations.
-
-        With one potential for each state of a layer (for all of the first together) the solution is
-        rows + C·A'u, and A·C·A' is block tridiagonal: two layers meet in the rows between them.
-        """
-        horizon, states, _ = self.support.shape
-        steps, state, _ = np.nonzero(self.support)
-        state = np.where(steps == 0, 0, state)
-        own, total = rows.sum(axis=1), states * (self.variance - states * self.shared)
-        missing, out = np.zeros((2, horizon, states))
-        np.add.at(missing, (steps, state), own)
-        np.add.at(out, (steps, state), total)
-        missing[0, 0] -= users
-        blocks, joint = [], []
-        for step in range(horizon):
-            block = np.diag(out[step])
-            if step:
-                before = steps == step - 1
-                missing[step] -= rows[before].sum(axis=0)
-                block -= self.shared[before].sum()
-                block += np.eye(states) * self.variance[before].sum()
-            else:
-                block[np.arange(1, states), np.arange(1, states)] = 1.0
-            blocks.append(block)
-            joint.append(out[step] / states)
-        u = missing.copy()
-        for step in range(1, horizon):  # A·C·A' between layers: -joint in every column
-            solved = np.linalg.solve(blocks[step - 1], np.stack([joint[step - 1], u[step - 1]], 1))
-            blocks[step] = blocks[step] - joint[step - 1] @ solved[:, 0]
-            u[step] += joint[step - 1] @ solved[:, 1]
-        following = 0.0
-        for step in reversed(range(horizon)):
-            u[step] = np.linalg.solve(blocks[step], u[step] + joint[step] * following)
-            following = float(u[step].sum())
-        after = np.concatenate([u[1:], np.zeros((1, states))])[steps]
-        return rows + self.spread(after - u[steps, state][:, None])
-
-
-class _Step(NamedTuple):
-    """The rows ``[S, K]`` of one step; a state that defers has one row, the first, of all slots.
-
-    Attributes:
-        known: rows that noise does not explain.
-        chances: with which the policy takes them.
-        moves: probabilities ``[S, K, S]``, signed.
-        values: Q; what was given for them where they are not known.
-        ahead: V of the next step.
-        scale: 1 over the visits that are certain, 0 where a row is not known.
-        sampling: variance of Q by sampling.
-    """
-
-    known: BoolArray
-    chances: FloatArray
-    moves: FloatArray
-    values: FloatArray
-    ahead: FloatArray
-    scale: FloatArray
-    sampling: FloatArray
-
-
-def _estimate(
-    flow: Flow, counts: PrivateCounts, chances: FloatArray, defers: BoolArray, known: FloatArray
-) -> tuple[Estimate, float]:
-    """The value of a policy, and the share of its steps in rows that are not known."""
-    horizon, users = len(defers), counts.users
-    public, centre = ~np.isnan(known), counts.centre
-    anchor = np.where(public, np.nan_to_num(known), centre)
-    ends, unseen = [], 0.0
-    for worth in (0.0, 1.0):
-        steps = _backward(flow, counts, chances, defers, anchor, public, worth)
-        first = (steps[0].chances * steps[0].values).sum(axis=1)
-        visits = flow.counts.sum(axis=1)
-        share = dense_of(visits, flow.support)[0].sum(axis=1) / users
-        value = float(share @ first)
-        variance = max(float(share @ (first - value) ** 2), 0.0) / users
-        gradient = np.zeros((*flow.support.shape, flow.counts.shape[1]))
-        of_rewards = np.zeros(flow.support.shape)
-        gradient[0] += first[:, None, None] / users
-        unseen = 0.0
-        for h, step in enumerate(steps):
-            taken = share[:, None] * step.chances
-            unseen += float((taken * ~step.known).sum()) * (horizon - h)
-            variance += float((taken**2 * step.sampling).sum())
-            factor = taken * step.scale
-            all_slots = defers[h][:, None, None]
-            factor_of = np.where(all_slots[..., 0], factor[:, :1], factor)
-            values = np.where(all_slots[..., 0], step.values[:, :1], step.values)
-            beyond = step.ahead + (anchor[h] - values)[..., None]
-            gradient[h] += factor_of[..., None] * beyond
-            of_rewards[h] = factor_of * ~public[h]
-            share = np.einsum("sk,skt->t", taken * step.known, step.moves)
-        noisy = gradient[flow.support]
-        if flow.variance.any():
-            variance += float((noisy * flow.project(flow.spread(noisy), 0.0)).sum())
-        reward_noise = counts.noise_variance.get("rewards", 0.0)
-        variance += reward_noise * float((of_rewards[flow.support] ** 2).sum())
-        ends.append((value, NORMAL * math.sqrt(max(variance, 0.0))))  # rounding, where 0 is known
-    (least, below), (most, above) = ends
-    found = np.clip([(least + most) / 2, least - below, most + above], 0.0, horizon)
-    return Estimate(*map(float, found)), float(np.clip(unseen / horizon, 0.0, 1.0))
-
-
-def _backward(
-    flow: Flow,
-    counts: PrivateCounts,
-    chances: FloatArray,
-    defers: BoolArray,
-    anchor: FloatArray,
-    public: BoolArray,
-    worth: float,
-) -> list[_Step]:
-    """All steps; a row that is not known is worth so much of every step that is left."""
-    horizon, states, slots = flow.support.shape
-    transitions = dense_of(flow.counts, flow.support)
-    rewards = np.zeros(flow.support.shape)
+def layers_of(counts: PrivateCounts, known: FloatArray) -> Layers:
+    """The consistent counts of a release, with rewards that are ``known`` or people's."""
+    flow, support, noise = LinearFlow.of(counts), counts.support, counts.noise_variance
+    public = ~np.isnan(known)
+    anchor = np.where(public, np.nan_to_num(known), counts.centre)
+    transitions = dense_of(flow.counts, support)
+    rewards = np.zeros(support.shape)
     if counts.row_rewards is not None:
-        rewards = dense_of(counts.row_rewards, flow.support)
-    visits = transitions.sum(axis=-1)
-    rewards = np.where(public, 0.0, rewards) + anchor * visits
-    drawn, ahead, steps = ~public & flow.support, np.zeros(states), []
-    one = np.eye(slots)[0]
-    for h in reversed(range(horizon)):
-        left, every = horizon - h, defers[h][:, None]
-        moved = np.where(
-            every[..., None], transitions[h].sum(axis=1, keepdims=True), transitions[h]
-        )
-        seen = np.where(every, visits[h].sum(axis=1, keepdims=True), visits[h])
-        earned = np.where(every, rewards[h].sum(axis=1, keepdims=True), rewards[h])
-        doubt = np.where(every, flow.visit_variance[1][h][:, None], flow.visit_variance[0][h])
-        certain = seen - 2 * np.sqrt(doubt)
-        known = certain > 0.5
-        some = np.where(known, seen, 1.0)
-        moves, mean = moved / some[..., None], earned / some
-        values = np.clip(mean + moves @ ahead, -left, 2 * left)  # far outside, only noise is left
-        inside = probabilities_of(moved)
-        apart = np.sqrt(np.maximum(inside @ ahead**2 - (inside @ ahead) ** 2, 0.0))
-        paid = np.clip(mean, 0, 1)
-        paid = np.sqrt(paid * (1 - paid)) * np.where(every, True, drawn[h])
-        scale = np.where(known, 1 / np.maximum(certain, 0.5), 0.0)
-        sampling = (some * (apart + paid) ** 2 + ((1 + np.ptp(ahead)) / 2) ** 2) * scale**2
-        values = np.where(known, values, worth * left)
-        taken = np.where(every, one, chances[h])
-        steps.append(_Step(known, taken, moves, values, ahead, scale, sampling))
-        ahead = (taken * values).sum(axis=1)
-    return steps[::-1]
+        rewards = dense_of(counts.row_rewards, support)
+    columns = np.full(len(support), float(support.shape[1]))
+    columns[-1] = 1.0
+    of_rows = noise["transitions"] * slot_factors(support, columns)
+    of_states = noise["transitions"] * state_factors(support, columns)
+    if counts.row_visits is not None and noise.get("visits"):
+        of_rows = np.minimum(of_rows, noise["visits"] * support)
+        of_states = np.minimum(of_states, noise["visits"] * support.sum(axis=2))
+    return Layers(
+        users=counts.users,
+        counts=flow,
+        transitions=transitions,
+        rewards=np.where(public, 0.0, rewards) + anchor * transitions.sum(axis=-1),
+        anchor=anchor,
+        drawn=~public & support,
+        reward_noise=noise.get("rewards", 0.0),
+        visit_noise=(of_rows, of_states),
+    )
