@@ -83,7 +83,7 @@ def read_parsed(path: Path, parse: Callable[[bytes], T], called: str = "") -> T:
     """
     try:
         return parse(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         name = f"{called} {str(path)!r}".strip()
         raise InvalidInputError(f"Cannot read {name}: {reason(error)}.") from None
 
@@ -94,6 +94,8 @@ def reason(error: Exception) -> str:
     >>> reason(FileNotFoundError(2, "No such file or directory", "study.db"))
     'No such file or directory'
     """
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -133,6 +135,8 @@ def _flush_folder(folder: Path) -> None:
 Row: TypeAlias = "Mapping[str, Plain]"
 TABLES = (".json", ".csv")
 """Endings of the files that `write_rows` writes."""
+CSV_MARK = ",guarantee\n"
+"""How the first line of its CSV files ends."""
 
 
 def write_rows(path: str | Path, rows: Sequence[Row], about: Row) -> None:

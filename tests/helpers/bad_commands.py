@@ -177,7 +177,7 @@ CASES = {
     "a policy in a missing folder": (
         _nothing,
         ("study", "policy", "study.db", "--output", "none/policy.csv"),
-        "Cannot write",
+        "there is no folder",
     ),
     "more users than asked for": (_nothing, (*TELL, "logged.csv"), "takes 1 to"),
     "a fit under local trust": (_nothing, (*FIT, "--trust", "local"), "in somebody's hands"),

@@ -13,7 +13,15 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from discreet.cli.output import echo_json, noted, say, warn
+from discreet.cli.output import (
+    UnwrittenError,
+    close_output,
+    echo_json,
+    noted,
+    open_streams,
+    say,
+    warn,
+)
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
@@ -50,27 +58,44 @@ def main() -> NoReturn:
     # Matrices are small and many: threads that wait for each other take several times as long,
     # above all on a busy machine. Whoever sets the variable is heard.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    open_streams()
+    try:
+        code = _coded(sys.argv[1:])
+        sys.stdout.flush()
+    except UnwrittenError as unwritten:
+        close_output()
+        error = unwritten.args[0]
+        if not isinstance(error, BrokenPipeError):  # who has read enough (`discreet list | head`)
+            warn(
+                f"Error: standard output takes no more: {error.strerror}. What the command wrote "
+                f"to files is whole; ask again for what it says."
+            )
+        code = 1
+    except KeyboardInterrupt:
+        code = 130
+    raise SystemExit(code)
+
+
+def _coded(words: Sequence[str]) -> int:
+    """Do what was asked for; the exit code."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = noted()
-            code = _answered(sys.argv[1:])
+            code = _answered(words)
     except DiscreetError as error:
-        _fail(str(error))
+        return _fail(str(error))
     except MemoryError:
-        _fail("Not enough memory for a problem of this size; ask for fewer states or steps.")
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    except BrokenPipeError:  # who reads has read enough (`discreet list | head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
+        return _fail("Not enough memory for a problem of this size; ask for fewer states or steps.")
     except OSError as error:
         if error.filename is None:
             raise
-        _fail(f"Cannot use {str(error.filename)!r}: {error.strerror}; check path and permissions.")
-    raise SystemExit(code if isinstance(code, int) else 0)
+        return _fail(
+            f"Cannot use {str(error.filename)!r}: {error.strerror}; check path and permissions."
+        )
+    return code if isinstance(code, int) else 0
 
 
-def _fail(sentence: str) -> NoReturn:
+def _fail(sentence: str) -> int:
     """One sentence; a script that asked for JSON gets it as JSON where it reads its answers."""
     if sentence.startswith("Usage:"):  # no arguments at all: the help
         sys.stderr.write(sentence + "\n")
@@ -78,7 +103,7 @@ def _fail(sentence: str) -> NoReturn:
         echo_json({"error": sentence})
     else:
         warn(f"Error: {sentence}")
-    raise SystemExit(2) from None
+    return 2
 
 
 def _answered(words: Sequence[str]) -> object:

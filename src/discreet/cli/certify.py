@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet._files import check_output
 from discreet.cli.options import (
+    Force,
     GuaranteeOptions,
     Json,
     Release,
@@ -17,7 +17,7 @@ from discreet.cli.options import (
     grouped,
     users_option,
 )
-from discreet.cli.output import FACTS, Progress, echo_json, print_table, say, warn
+from discreet.cli.output import FACTS, Progress, check_target, echo_json, print_table, say, warn
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
@@ -82,6 +82,7 @@ def proof(
             "one of.",
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Prove a guarantee by rigorous arithmetic, or check such a proof."""
@@ -93,7 +94,7 @@ def proof(
     if design is not None:
         raise InvalidInputError("--for belongs to --verify FILE: give the certificate, too.")
     if output is not None:
-        check_output(output)
+        check_target(output, force=force, marks=["discreet-certificate/"])
     _check_reach(guarantee, release)
     from discreet.privacy.certificates.document import NOT_COVERED, CertificateError, certify
 

@@ -21,9 +21,13 @@ app = typer.Typer(
 
 
 _RAW = (
-    "This is raw data, for the operator who has the table. Nothing was released, and a design is "
-    "public: a state or a range that is added because of a row here tells that somebody has it. "
-    "Prefer rules for everybody: states for what is missing, clip_rewards."
+    "This is raw data, for the operator who has the table: do not pass it on. The number of rows, "
+    "too, which tells that of the episodes: `discreet fit` protects it."
+)
+_MENDING = (
+    "Nothing was released, and a design is public: a state or a range that is added because of a "
+    "row here tells that somebody has it. Prefer rules for everybody: states for what is missing, "
+    "clip_rewards."
 )
 
 
@@ -156,7 +160,7 @@ def check_table(
         progress(str(file))
         report = form.check(file, names)
     if json:
-        echo_json({"table": str(file), **report.to_dict()})
+        echo_json({"table": str(file), **report.to_dict(), "note": _RAW})
     else:
         say(f"{file}: {report.rows:,} rows of {report.people:,} people.")
         rows = [
@@ -170,9 +174,10 @@ def check_table(
         ]
         if rows:
             columns = ("problem", "found", "first found", "what mends it")
-            print_table(f"Problems of {file}", columns, rows, right=[1], caption=_RAW)
+            print_table(f"Problems of {file}", columns, rows, right=[1], caption=_MENDING)
         else:
             say("Every row can be read as the design says.")
+        say(_RAW)
     if report.problems:
         raise typer.Exit(1)
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet._files import TABLES, check_output
-from discreet.cli.options import Json, grouped
-from discreet.cli.output import Progress, echo_json, say, warn, warn_of_guarantee
+from discreet._files import CSV_MARK, TABLES
+from discreet.cli.options import Force, Json, grouped
+from discreet.cli.output import Progress, check_target, echo_json, say, warn, warn_of_guarantee
 from discreet.cli.study import DesignOptions, Rehearsal
 from discreet.errors import DiscreetError, InvalidInputError
 
@@ -52,20 +52,22 @@ def logged(
             help="The most that all releases may spend per person. It is never raised.",
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Learn a policy that is better than what people do today, or defers to it, by one release.
 
     With --policy: estimate what a given policy would earn, and what is earned today.
     """
-    from discreet.offline.fit import Fit
+    from discreet.offline.fit import FORMAT, Fit
 
     written = design.read()
     trust = written.trust_model
     warn_of_guarantee(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     charges = _ledger(ledger, budget, table)
     if output is not None:  # known before the release, which is made once
-        check_output(output, *TABLES)
+        inputs = [table, charges.path, design.design, policy]
+        check_target(output, *TABLES, force=force, marks=[FORMAT, CSV_MARK], inputs=inputs)
     given = None if policy is None else _read_policy(policy, output, written.vocabulary)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))

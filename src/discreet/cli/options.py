@@ -24,6 +24,13 @@ Head = Annotated[
     typer.Option(help="The head that you noted last. An older copy of the study is refused."),
 ]
 
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Write over a file that is there and that this command did not write."
+    ),
+]
+
 
 def whole(text: str | int, option: str) -> int:
     """A whole number as people write it.
@@ -40,9 +47,9 @@ def whole(text: str | int, option: str) -> int:
     return int(number)
 
 
-def users_option(description: str) -> Any:
-    """``--users``, which takes 20000 and 1e6 alike."""
-    parser = functools.partial(whole, option="--users")
+def users_option(description: str, option: str = "--users") -> Any:
+    """A number of people, which is 20000 and 2e4 alike."""
+    parser = functools.partial(whole, option=option)
     return typer.Option(help=description, parser=parser, metavar="<int>")
 
 

@@ -1,6 +1,9 @@
 """How the command line speaks: tables to standard output, notes and errors to standard error."""
 
+import codecs
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import shutil
@@ -10,9 +13,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from discreet.errors import DiscreetWarning, MissingExtraError
+from discreet._files import check_output
+from discreet.errors import DiscreetWarning, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -21,7 +26,124 @@ if TYPE_CHECKING:
 FACTS = ("what", "value")
 """The columns of a table that says something about one thing."""
 _LARGE_DELTA = 1e-3
+_ESCAPED: list[UnicodeError] = []
 _SHORT = 18  # a cell as short as a guarantee stays on one line
+
+
+class UnwrittenError(Exception):
+    """Standard output took no more: it is full, or closed."""
+
+
+class _Answers(io.FileIO):
+    """Standard output: what cannot be written is known by its error."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise UnwrittenError(error) from None
+
+
+class _Notes(io.FileIO):
+    """Standard error: what cannot be written is left out, there is nobody to tell."""
+
+    def write(self, data: Any, /) -> int:
+        with contextlib.suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def open_streams() -> None:
+    """Streams of whatever kind: full, closed, or of an encoding that lacks a letter.
+
+    A stream that is closed becomes one that takes nothing, so that no file gets its number.
+    """
+    codecs.register_error("discreet", _escaped)
+    _ESCAPED.clear()
+    for least, (name, kind) in enumerate((("stdout", _Answers), ("stderr", _Notes)), start=1):
+        stream: TextIO | None = getattr(sys, name)
+        errors = "discreet" if name == "stdout" else "backslashreplace"
+        if stream is None:
+            while (number := os.open(os.devnull, os.O_RDONLY)) < least:
+                pass
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+            if not isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO):
+                continue  # an output in memory
+            number = stream.fileno()
+        else:
+            continue
+        made = io.TextIOWrapper(
+            io.BufferedWriter(kind(number, "w", closefd=False)),
+            encoding="utf-8" if stream is None else stream.encoding,
+            errors=errors,
+            line_buffering=stream is not None and (stream.line_buffering or stream.write_through),
+        )
+        setattr(sys, name, made)
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not _ESCAPED:
+        _ESCAPED.append(error)
+        warn(
+            "Note: the encoding of standard output lacks letters, which are written by their code; "
+            "set PYTHONIOENCODING=utf-8 to see them."
+        )
+    return codecs.backslashreplace_errors(error)
+
+
+def close_output() -> None:
+    """Nobody reads any more; what is left in the buffer goes nowhere, and silently."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_target(
+    path: Path,
+    *endings: str,
+    force: bool,
+    marks: Sequence[str] = (),
+    inputs: Sequence[Path | None] = (),
+) -> None:
+    """Refuse an output that would be written over something, before anything else is done.
+
+    Args:
+        path: of the file to write.
+        endings: that it may have.
+        force: what is there may be lost, unless it is an input.
+        marks: one of them stands near the beginning of every file that this command writes.
+        inputs: what else the command reads or writes.
+    """
+    check_output(path, *endings)
+    for other in inputs:
+        if other is not None and _same(path, other):
+            raise InvalidInputError(
+                f"Expected an output that is no input, got {str(path)!r} for both; give another "
+                f"name. Nothing was written."
+            )
+    if not os.path.lexists(path) or (path.is_file() and (force or _marked(path, marks))):
+        return
+    if not path.is_file():
+        problem, remedy = "which is no file", "name one"
+    else:
+        problem = "which holds something else" if marks else "which is there already"
+        remedy = "give another name, or --force to lose what it holds"
+    what = "a new file, or one that this command wrote" if marks else "a new file"
+    raise InvalidInputError(
+        f"Expected {what}, got {str(path)!r}, {problem}; {remedy}. Nothing was written."
+    )
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are, or may become, one file: links, and letters of either case."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return str(one.resolve()).casefold() == str(other.resolve()).casefold()
+
+
+def _marked(path: Path, marks: Sequence[str]) -> bool:
+    with path.open("rb") as file:
+        beginning = file.read(4096)
+    return any(mark.encode() in beginning for mark in marks)
 
 
 def echo_json(value: object) -> None:

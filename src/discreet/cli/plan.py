@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet._files import check_output
-from discreet.cli.options import Json, environments, parse_settings, whole
-from discreet.cli.output import Progress, echo_json, need_extra, print_table, say
+from discreet.cli.options import Force, Json, environments, parse_settings, whole
+from discreet.cli.output import Progress, check_target, echo_json, need_extra, print_table, say
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
@@ -53,13 +52,10 @@ def command(
             "steps, in the units of the rewards (the problem's own, or a tenth of their range)."
         ),
     ] = None,
-    reward: Annotated[
-        float | None,
-        typer.Option(help="Mean reward of the first step today in random problems (the middle)."),
-    ] = None,
     runs: Annotated[int, typer.Option(help="Simulated studies per row.")] = 50,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="A picture: .svg, .png or .pdf.")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """What a study of each size and guarantee finds, by simulation."""
@@ -73,7 +69,7 @@ def command(
 
     if plot is not None:
         need_extra(["matplotlib"], "lab")
-        check_output(plot, *_PICTURES)
+        check_target(plot, *_PICTURES, force=force, inputs=[design])
     with Progress(quiet=json, verb="simulating") as progress:
         found = plan_study(
             design,
@@ -82,7 +78,6 @@ def command(
             trust=_list(trust, str),
             problem=None if problem is None else make(problem, **parse_settings(settings or [])),
             effect=effect,
-            reward=reward,
             runs=runs,
             seed=seed,
             progress=progress,

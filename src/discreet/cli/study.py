@@ -1,6 +1,7 @@
 """`discreet study`: the life of a study on the command line; a group of commands is one Typer."""
 
 import json as json_text
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,11 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer import Option
 
+from discreet._files import CSV_MARK, TABLES
 from discreet._types import JsonObject, Plain
-from discreet.cli.options import Head, Json, grouped, parse_settings, parse_value
+from discreet.cli.options import (
+    Force,
+    Head,
+    Json,
+    grouped,
+    parse_settings,
+    parse_value,
+    users_option,
+)
 from discreet.cli.output import (
     FACTS,
     Progress,
+    check_target,
     echo_json,
     print_table,
     say,
@@ -120,6 +131,7 @@ def design(
         Option("--column", help="A column of the table by its role, for example user=id."),
     ] = None,
     sheet: Annotated[Text, Option(help="The sheet, if a workbook has several.")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Write a first design for a table by its header; you fill in what is public.
@@ -127,22 +139,23 @@ def design(
     No row is read: states and ranges that are looked up in the table are facts about its people,
     and looking is not private.
     """
-    from discreet._files import check_ending
+    from discreet._files import write_text
     from discreet.data.layout import check_roles
     from discreet.data.tables import read_header
+    from discreet.data.vocabulary import check_names
     from discreet.study.design import first_design, read_design
 
-    check_ending(output, ".toml")
-    if output.exists():
-        raise InvalidInputError(f"{str(output)!r} is there already; give another --output.")
+    check_target(output, ".toml", force=force, inputs=[table])
     header, facts = read_header(table, sheet)
     roles = {role: str(name) for role, name in parse_settings(columns or [], "--column").items()}
     check_roles(roles)
     known = {"states": _names(states), "actions": _names(actions), "steps": _names(steps)}
+    for kind, value in known.items():
+        if value is not None:
+            check_names(value, kind)
     known |= {"reward_range": _range(reward_range), "columns": roles}
     text = first_design(table.name, header, facts, known)
-    with output.open("x", encoding="utf-8") as file:
-        file.write(text)
+    write_text(output, text)
     blanks = read_design(output).blanks
     if json:
         echo_json({"design": str(output), "header": header, "format": facts, "blanks": blanks})
@@ -163,6 +176,8 @@ def _range(text: str | None) -> list[float] | None:
         return None
     try:
         low, high = (float(number) for number in text.split(","))
+        if not -math.inf < low < high < math.inf:
+            raise ValueError(text)
     except ValueError:
         raise InvalidInputError(
             f"Expected --reward-range as LOW,HIGH such as 0,100, got {text!r}."
@@ -260,14 +275,21 @@ def ask(
         Path | None,
         Option(help="Local and shuffle: write what devices need to this file, .json."),
     ] = None,
+    force: Force = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
     """Show the policy for the next users. It stays the same until their data are told."""
     from discreet._files import write_text
     from discreet.privacy.mechanisms.registry import mechanisms
-    from discreet.study.files import how, request_rows
+    from discreet.study.files import REQUEST, how, request_rows
 
+    if policy is not None:
+        check_target(
+            policy, *TABLES, force=force, marks=[REQUEST, CSV_MARK], inputs=[file, encoder]
+        )
+    if encoder is not None:
+        check_target(encoder, ".json", force=force, marks=['"encoder": "'], inputs=[file])
     study = _opened(file, head, to_read=True)
     asked = study.ask()
     if encoder is not None and not study.encoded:
@@ -433,12 +455,15 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
 def policy(
     file: StudyFile,
     output: Annotated[Path | None, Option(help="Write it here, .json or .csv.")] = None,
+    force: Force = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
     """Show the recommended policy, with its evidence, and where the default stays (defer)."""
-    from discreet.study.files import rows_of
+    from discreet.study.files import FORMAT, rows_of
 
+    if output is not None:
+        check_target(output, *TABLES, force=force, marks=[FORMAT, CSV_MARK], inputs=[file])
     study = _opened(file, head, to_read=True)
     found = study.answer
     rows = rows_of(found, study.names)
@@ -474,12 +499,15 @@ def report(
     output: Annotated[
         Path | None, Option(help="The page to write, .html. Left out: beside the study.")
     ] = None,
+    force: Force = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
     """Write the dossier, one page: guarantee, trust, noise, certificate, audit, policy, ledger."""
     study = _opened(file, head, to_read=True)
     page = file.with_suffix(".html") if output is None else output
+    marks = ["<title>Dossier of the study"]
+    check_target(page, ".html", ".htm", force=force, marks=marks, inputs=[file])
     with Progress(quiet=json) as progress:
         study.report(page, progress)
     if json:
@@ -496,12 +524,15 @@ def bundle(
     output: Annotated[
         Path | None, Option(help="The file to write, .zip. Left out: beside the study.")
     ] = None,
+    force: Force = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
     """Write a zip file with the dossier and everything that a reviewer needs to check it."""
     study = _opened(file, head, to_read=True)
     where = file.with_suffix(".zip") if output is None else output
+    marks = ["The bundle of the study"]
+    check_target(where, ".zip", force=force, marks=marks, inputs=[file])
     with Progress(quiet=json) as progress:
         digest = study.bundle(where, progress)
     if json:
@@ -542,11 +573,12 @@ def registry(
     file: StudyFile,
     about: Registered,
     output: Annotated[Path | None, Option(help="Write the entry here, .json.")] = None,
+    force: Force = False,
     head: Head = None,
     json: Json = False,
 ) -> None:
     """Write the study as an entry of a public registry of deployments (OpenDP's, tier 3)."""
-    from discreet._files import check_output, write_text
+    from discreet._files import write_text
     from discreet.study.dossier.registry import About, open_fields, registry_entry, rows
 
     study = _opened(file, head, to_read=True)
@@ -562,7 +594,7 @@ def registry(
     entry = registry_entry(study, given)
     missing = open_fields(entry)
     if output is not None:
-        check_output(output, ".json")
+        check_target(output, ".json", force=force, inputs=[file])
         write_text(output, json_text.dumps(entry, indent=1, ensure_ascii=False) + "\n")
     if json:
         plain = {"study": str(file), **_guaranteed(study), "entry": entry, "to_fill_in": missing}
@@ -637,7 +669,9 @@ def reissue(
 @app.command()
 def extend(
     file: StudyFile,
-    episodes: Annotated[int, Option(help="How many users will take part in all.")],
+    episodes: Annotated[
+        int, users_option("How many users will take part in all.", option="--episodes")
+    ],
     head: Head = None,
     json: Json = False,
 ) -> None:

@@ -103,9 +103,10 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_once)
     except OSError as error:
         raise ValueError(f"Expected a file that can be read, got {path}: {error}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else error
         raise ValueError(
-            f"Expected the policy as JSON, got {str(path)!r}, which is not ({error}); write it "
+            f"Expected the policy as JSON, got {str(path)!r}, which is not ({reason}); write it "
             f"with `--output policy.json`."
         ) from None
     return LoadedPolicy(content)

@@ -12,6 +12,7 @@ another version of discreet, or of code (learner, environment, mechanism) edited
 
 import json
 import math
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,13 @@ def _write_json(path: Path, value: object) -> None:
     write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
 
+_WRITTEN = (
+    *("environment.json", "spec.toml", "results.parquet", "guarantees.json", "timings.json"),
+    *("policies.json", "report.html", "table.csv", "table.tex", "figures", "parts"),
+)
+"""What runs and their reports write into their folder."""
+
+
 class ResultFolder:
     """The folder of one experiment while it runs."""
 
@@ -120,8 +128,8 @@ class ResultFolder:
                 f"{str(self.path)!r} holds {reason}, which would be lost. Choose another folder "
                 f"with --output, or remove this one."
             )
-        write_file(self.path / "spec.toml", experiment.to_toml().encode())
         _write_json(self.path / "environment.json", _stamped(self._stamp()))
+        write_file(self.path / "spec.toml", experiment.to_toml().encode())
 
     def refusal(self, tasks: Sequence[Task]) -> str:
         """Why the folder is not for these tasks: what it holds besides. Empty if it is."""
@@ -130,6 +138,9 @@ class ResultFolder:
         others = [part for name, part in parts.items() if name not in mine and part is not None]
         versions = {str(part.get("version")) for part in parts.values() if part is not None}
         stamp = self._stamp()
+        if stamp is None and not versions:
+            there = [name for name in _WRITTEN if os.path.lexists(self.path / name)]
+            return f"{there[0]!r}, which no run of discreet wrote" if there else ""
         if stamp is not None:
             versions.add(str(stamp["packages"]["discreet"]))
             if stamp.get("schema_version") != SCHEMA_VERSION:
@@ -207,7 +218,7 @@ def _json_or_none(path: Path, key: str) -> object | None:
     """A JSON table that has ``key``; None if the file is missing, damaged or something else."""
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and key in found else None
 
@@ -437,7 +448,7 @@ def load(path: str | Path) -> Results:
 def _read(path: Path, read: Callable[[Path], _Value]) -> _Value:
     try:
         return read(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InvalidInputError(
             f"Cannot read {str(path)!r}: {reason}. Run the experiment again into that folder; "

@@ -82,6 +82,10 @@ class Evaluation:
     def _own(self, value: Estimate) -> Estimate:
         return value.in_units(*self.reward_range, self.horizon)
 
+    def _said(self, value: Estimate) -> str:
+        whole = value.high - value.low > 0.99 * self.horizon
+        return "not known from so few people" if whole else str(self._own(value))
+
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {
@@ -103,8 +107,8 @@ class Evaluation:
         low, high = self.reward_range
         unit = f"per episode of {self.horizon} steps with rewards from {low:g} to {high:g} each"
         facts = [
-            ("this policy", f"{self._own(self.value)} {unit}"),
-            ("today", str(self._own(self.today))),
+            ("this policy", f"{self._said(self.value)}, {unit}"),
+            ("today", self._said(self.today)),
             ("could not see", f"{self.unseen:.0%} of the policy's steps"),
             ("guarantee", str(said(self.guarantee))),
             *([] if self.account is None else [("ledger", str(self.account))]),

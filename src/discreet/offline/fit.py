@@ -271,7 +271,7 @@ class Fit:
         (low, high), steps = self.reward_range, len(self.policy.actions)
         unit = f"per episode of {steps} steps with rewards from {low:g} to {high:g} each"
         return [
-            ("today", f"{self._today()} {unit}, as logged (estimate and standard error)"),
+            ("today", self._today(unit)),
             ("this policy", self._claim()),
             ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
              "all steps; elsewhere it DEFERs to today's behaviour"),
@@ -284,11 +284,16 @@ class Fit:
             *([] if self.account is None else [("ledger", str(self.account))]),
         ]  # fmt: skip
 
-    def _today(self) -> str:
+    def _today(self, unit: str) -> str:
         """The value of behaviour and its error, to the error's second digit."""
         value, error, _, _ = self._in_units().values()
+        least, most = (end * len(self.policy.actions) for end in self.reward_range)
+        said = _written_out(rounded_up(error, 2))
+        if min(value + 2 * error, most) - max(value - 2 * error, least) > 0.99 * (most - least):
+            return f"not known: so few people leave a standard error of {said} {unit}"
         digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
-        return f"{value:,.{digits}f} +- {_written_out(rounded_up(error, 2))}"
+        value_said = f"{value:,.{digits}f} +- {said}"
+        return f"{value_said} {unit}, as logged (estimate and standard error)"
 
     def _claim(self) -> str:
         _, _, lower, gain = self._in_units().values()

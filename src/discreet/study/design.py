@@ -140,9 +140,10 @@ class Design:
         options = dict(self.trust)
         model = options.pop("model", None)
         if not isinstance(model, str):
+            got = "nothing" if model is None else quoted(model)
             raise InvalidInputError(
-                f"Expected a trust model by name, got {quoted(model)}; choose central, local, "
-                f"shuffle or none."
+                f"Expected a trust model by name, got {got}; choose central, local, shuffle or "
+                f'none: model = "central" in [trust], or --trust central.'
             )
         if model != "none" and "epsilon" not in options:
             raise InvalidInputError(
