@@ -151,7 +151,7 @@ def rows(psycopg, address):
 def store(address):
     """A batch that was open is filled; who was in the one before is still spent."""
     from discreet.service.protocol.charter import Charter
-    from discreet.service.shuffler.state import open_store
+    from discreet.service.shuffler.store import open_store
     from helpers.services import announced, messages, submissions
 
     found = open_store(address, Charter.read(HERE / "charter" / "charter.json"))
@@ -162,7 +162,7 @@ def store(address):
         yield
         early, late = submissions(one, [bytes([i]) * 32 for i in (0, 5)])
         assert found.submit([early, late]) == ["ticketSpent", "accepted"]
-        assert found.seal()
+        assert found.shuffle()
         assert [len(part) // 52 for part in messages(found, 1, one.sizes)] == [
             3 * size for size in one.sizes
         ]

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import read
-from discreet.service.shuffler.state import LIVE
+from discreet.service.shuffler.store import LIVE
 from helpers.services import announced, charter, fake_report, messages, new_store
 
 PASSES = [ticket.digest(bytes([i])) for i in range(12)]
@@ -183,7 +183,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(who=whos, doom=dooms)
     def seal(self, who, doom):
         was_full = self.state == "full"
-        given, _ = self.do(("seal",), doom, who)
+        given, _ = self.do(("shuffle",), doom, who)
         assert given in (was_full, None)
         if was_full:  # a kill at any of its steps but the last leaves it full, and it goes on later
             self.state = self.stores[0].live().state

@@ -24,7 +24,7 @@ from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.server import make_server
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.state import open_store
+from discreet.service.shuffler.store import open_store
 from discreet.service.shuffler.web import make_app
 from helpers.clocks import ManualClock
 

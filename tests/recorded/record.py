@@ -121,7 +121,7 @@ def store(address, of):
     first = services.announced(of)
     made.announce(first)
     made.submit(services.submissions(first, TICKETS[:3]))
-    made.seal()
+    made.shuffle()
     services.messages(made, 0, first.sizes)
     made.done(0)
     second = services.announced(of, 1, before=first.manifest)

@@ -346,7 +346,7 @@ def test_only_an_expired_batch_is_over_although_nobody_has_counted_it(tmp_path, 
     analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
     analyser._next(None)
     study.reissue(returning="nobody")
-    shuffler.state = lambda _: state
+    shuffler.store = lambda _: state
     with pytest.raises(InvalidInputError, match="did not expire"):
         analyser.step()
     assert (folder / "keys" / "000000.key").exists()
@@ -364,7 +364,7 @@ def test_tickets_of_a_batch_that_the_shuffler_has_lost_are_void(tmp_path):
             raise Refusal("unknownBatch")
         return "abandoned"
 
-    shuffler.messages, shuffler.state = lost, state
+    shuffler.messages, shuffler.store = lost, state
     analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
     assert analyser.step() == "expired"
     entry = study.ledger[-1]

@@ -20,7 +20,7 @@ from discreet.service.health import Check, check_clock, check_disk
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import shuffler as shufflers
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.services import (
     TOKEN,
     announced,
@@ -58,14 +58,14 @@ def test_p26_readiness_is_answered_while_the_store_is_at_work(place, monkeypatch
     """A sealing that does not end: the server is alive, the store takes what a probe writes."""
     passes, at_work, go_on = ticket.make(3), threading.Event(), threading.Event()
     shuffler = make_test_shuffler(place, OF, passes)
-    step = shuffler._store.seal_step
+    step = shuffler.store.shuffle_step
 
     def slow_step():
         at_work.set()
         go_on.wait(60)
         return step()
 
-    monkeypatch.setattr(shuffler._store, "seal_step", slow_step)
+    monkeypatch.setattr(shuffler.store, "shuffle_step", slow_step)
     with serving(shuffler) as url, Client(url, TOKEN) as client:
         try:
             one = announced(OF)
@@ -90,7 +90,7 @@ def test_p26_a_store_that_takes_nothing_and_a_full_disk_are_red(tmp_path, monkey
         def full():
             raise StoreBusyError("SQLite: database or disk is full")
 
-        monkeypatch.setattr(shuffler._store, "probe", full)
+        monkeypatch.setattr(shuffler.store, "probe", full)
         assert "full" in becomes(url, 503)["store"]["words"]
         monkeypatch.undo()
         monkeypatch.setattr(shufflers, "_PROBE", 0.02)
@@ -123,7 +123,7 @@ def test_p26_readiness_that_is_old_is_red(tmp_path, monkeypatch):
     hang = threading.Event()
     shuffler = make_test_shuffler(tmp_path / "s.db", OF)
     monkeypatch.setattr(shufflers, "_PROBE", 0.05)
-    monkeypatch.setattr(shuffler._store, "probe", lambda: hang.wait(60))
+    monkeypatch.setattr(shuffler.store, "probe", lambda: hang.wait(60))
     with serving(shuffler) as url:
         try:
             assert becomes(url, 503)["store"]["colour"] == "red"

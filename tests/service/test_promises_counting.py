@@ -155,7 +155,7 @@ def test_p04_a_kill_at_every_commit_loses_and_doubles_nothing(place, point):
         store.announce(one)
         for report in reports:
             assert store.submit([report])[0] in ("accepted", "ticketSpent", "noOpenBatch")
-        store.seal()
+        store.shuffle()
         check_once(services.messages(store, 0, one.sizes), one.sizes)
         store.done(0)
         store.close()
@@ -220,12 +220,12 @@ def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
 def test_p05_messages_are_the_same_at_every_reading_and_after_a_restart(place):
     store = services.new_store(place, OF)
     one, _ = services.filled(store, OF)
-    store.seal()
+    store.shuffle()
     first = services.messages(store, 0, one.sizes)
     assert first == services.messages(store, 0, one.sizes)
     store.close()
     store = services.new_store(place, OF)
-    assert not store.seal()
+    assert not store.shuffle()
     assert services.messages(store, 0, one.sizes) == first
     store.close()
 
@@ -233,7 +233,7 @@ def test_p05_messages_are_the_same_at_every_reading_and_after_a_restart(place):
 def test_p06_a_report_for_another_manifest_is_not_counted(place):
     store = services.new_store(place, OF)
     one, _ = services.filled(store, OF)
-    store.seal()
+    store.shuffle()
     store.done(0)
     passes = ticket.make(3)
     store.admit([ticket.digest(x) for x in passes])
@@ -341,7 +341,7 @@ def test_p17_a_full_batch_does_not_expire(place):
     store = services.new_store(place, OF)
     one, _ = services.filled(store, OF)
     assert not store.expire(0)
-    store.seal()
+    store.shuffle()
     assert not store.expire(0)
     assert len(services.messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     store.close()
@@ -392,7 +392,7 @@ def test_p31_a_ticket_is_worth_so_many_batches_and_one_report_in_each(place, tim
             assert store.submit(twice) == ["accepted", again]
             assert store.submit(twice) == [again] * 2
             assert store.submit(services.submissions(one, passes[1:])) == ["accepted"] * 2
-            store.seal()
+            store.shuffle()
             store.buckets(number, 0)
             assert store.submit(twice[:1]) == [again]
             store.done(number)

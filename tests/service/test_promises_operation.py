@@ -34,7 +34,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 from discreet.service.shuffler import server
 from discreet.service.shuffler.sqlite import SqliteStore
-from discreet.service.shuffler.state import StoreBusyError, open_store
+from discreet.service.shuffler.store import StoreBusyError, open_store
 from helpers.clocks import ManualClock
 from helpers.faults import KINDS, FaultProxy
 from helpers.service_analysers import running_study
@@ -390,7 +390,7 @@ def test_p19_a_store_goes_on(place, version):
     assert store.submit([early, late, late]) == ["ticketSpent", "accepted", "ticketSpent"]
     uses = store._execute("SELECT uses, number FROM ticket ORDER BY uses, hash")
     assert [tuple(row) for row in uses] == [(0, None), (1, 0), (1, 0), (1, 0)]
-    assert store.seal()
+    assert store.shuffle()
     assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     assert store.state(0) == "handed"
     store.close()
@@ -627,11 +627,11 @@ def test_p20_a_sealing_under_way_is_given_up_and_done_by_the_next_start(place):
     one, _ = filled(store, OF)
     store.end()
     with pytest.raises(StoreBusyError):
-        store.seal()
+        store.shuffle()
     assert store.live().state == "full"
     store.close()
     store = new_store(place, OF)
-    assert store.seal()
+    assert store.shuffle()
     assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     store.close()
 

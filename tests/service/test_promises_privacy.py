@@ -32,7 +32,7 @@ from discreet.service.protocol import report, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Terms, setup_service
-from discreet.service.shuffler import state as stores
+from discreet.service.shuffler import store as stores
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
@@ -103,7 +103,7 @@ def test_p08_who_sent_which_envelope_is_a_guess(place, monkeypatch):
         store.announce(one)
         for i, pass_ in enumerate(passes):
             store.submit([report.read(fake_report(one, pass_, b"<%d>" % i))])
-        store.seal()
+        store.shuffle()
         for part, size in zip(messages(store, number, one.sizes), one.sizes, strict=True):
             owners = [int(part[i + 14 : i + 15]) for i in range(0, len(part), 52)]
             right += sum(guess == at // size for at, guess in enumerate(owners))
@@ -212,7 +212,7 @@ def test_p12_a_charter_without_its_own_proof_is_refused(tmp_path, change):
 
 def make_test_shuffler_checked(place, of):
     from discreet.service.shuffler.shuffler import Shuffler
-    from discreet.service.shuffler.state import open_store
+    from discreet.service.shuffler.store import open_store
 
     return Shuffler(of, lambda: open_store(str(place), of), token_digests=[bytes(32)])
 
@@ -223,7 +223,7 @@ def test_p12_a_proof_is_checked_once_per_charter(tmp_path, monkeypatch):
     monkeypatch.setattr(type(OF), "verify", lambda self: calls.append(1) or verify(self))
     for _ in range(2):
         one = make_test_shuffler_checked(tmp_path / "s.db", OF)
-        one._thread.submit(one._store.close).result()
+        one._thread.submit(one.store.close).result()
     assert calls == [1]
 
 
@@ -305,7 +305,7 @@ def test_p15_bodies_and_keys_are_gone_after_done(place, files):
     store = marked(place, 3)
     written(store)
     assert found_in(files)
-    store.seal()
+    store.shuffle()
     store.done(0)
     written(store)
     assert not found_in(files)
@@ -337,7 +337,7 @@ def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
             if point == "expire":
                 store.expire(0)
             else:
-                store.seal()
+                store.shuffle()
                 store.done(0)
         assert not found_in(tmp_path)  # while it is open: closing it would empty its log anyway
         store.close()
@@ -409,7 +409,7 @@ def test_p16_logs_and_metrics_hold_no_ids_and_no_cells(tmp_path):
             bodies = [fake_report(one, x, MARK) for x in passes]
             for body in [*bodies, bodies[0], bodies[0][:-1], b"", MARK * 100]:
                 sent_anyhow(client, body)
-            shuffler._store.submit = lambda _: 1 / 0
+            shuffler.store.submit = lambda _: 1 / 0
             sent_anyhow(client, bodies[3])
             metrics = client._ask("GET", "/metrics").decode()
     finally:

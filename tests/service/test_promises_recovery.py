@@ -43,7 +43,7 @@ from discreet.service.protocol import report, ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import server
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from discreet.service.shuffler.web import Studies
 from discreet.study.ledger import canonical
 from helpers.clocks import ManualClock
@@ -90,7 +90,7 @@ def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state, times):
     few = passes[:2] if state == "open" else passes
     assert store.submit(submissions(one, few, b"<mark>")) == ["accepted"] * len(few)
     if state in ("sealed", "handed"):
-        store.seal()
+        store.shuffle()
         assert code(store.bucket, 0, 0, 0) == "notFull"  # nothing leaves unnoticed
     if state == "handed":
         store.buckets(0, 0)
@@ -103,7 +103,7 @@ def test_p21_tickets_are_free_iff_nothing_was_handed_over(place, state, times):
     assert store.state(0) == "abandoned" and code(store.buckets, 0, 0) == "batchAbandoned"
     if times == 2:  # one use is left, and another one if nobody can have seen the first
         assert store.submit(submissions(two, passes)) == ["accepted"] * 3
-        store.seal()
+        store.shuffle()
         store.done(1)
         two = announced(OF, 2, before=two.manifest, batch=1)
         assert store.announce(two)
@@ -714,7 +714,7 @@ def test_p29_the_token_changes_while_all_goes_on(tmp_path, monkeypatch):
         def busy(_):
             raise StoreBusyError("locked")
 
-        monkeypatch.setattr(site.shuffler._store, "admit", busy)  # nor does a store that is locked
+        monkeypatch.setattr(site.shuffler.store, "admit", busy)  # nor does a store that is locked
         with pytest.raises(Refusal, match="busy"):
             asyncio.run(site.shuffler.reload([bytes(32)], []))
         with Client(site.url, config.token) as client:

@@ -216,7 +216,7 @@ def sealing(where: str, name: str, reports: int) -> None:
     for first in range(0, reports, 512):
         kept.submit(submissions(one, passes[first : first + 512]))
     disk, before, start = [kept.size()], most_memory(), time.process_time()
-    while (state := kept.seal_step()) == "full":
+    while (state := kept.shuffle_step()) == "full":
         disk.append(kept.size())
     _need(state == "sealed")
     seconds = time.process_time() - start

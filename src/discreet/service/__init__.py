@@ -11,8 +11,8 @@ of plain values), `charter` (what a study guarantees, for ever; its hash is the 
 (what one device sends, in sealed envelopes), `ticket` (who may send one), `problems` (every
 refusal, with one code per reason).
 
-- `shuffler/`: `shuffler` (the queue before the store, and time), `state` (the state machine and the
-  permutation; `sqlite` and `postgres` speak it), `web` (endpoints, OpenAPI, the page), `server`.
+- `shuffler/`: `shuffler` (the queue before the store, and time), `store` (the state machine and the
+  permutation; `sqlite` and `postgres` speak it), `web` (endpoints, the page), `server`.
 - `analyser` (an idempotent loop), `opening` (its keys, and envelopes in processes or on Ray).
 - `participant` (keeps and resends the same sealed bytes).
 - `monitor` (the analyser's page for its operator), `health` (checks and logs of all roles).

@@ -12,7 +12,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.shuffler import postgres
 from discreet.service.shuffler.postgres import PostgresStore
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.services import announced, charter, filled, messages, new_store, submissions
 
 OF = charter()
@@ -37,7 +37,7 @@ def test_two_processes_share_one_batch(address):
     one.announce(batch)
     assert one.submit(submissions(batch, passes[:2])) == ["accepted"] * 2
     assert other.submit(submissions(batch, passes[1:])) == ["ticketSpent", "accepted"]
-    assert other.seal() and not one.seal()
+    assert other.shuffle() and not one.shuffle()
     assert messages(one, 0, batch.sizes) == messages(other, 0, batch.sizes)
     one.close()
     other.close()
@@ -65,7 +65,7 @@ def test_an_error_names_its_kind_and_not_its_values(address):
 def test_tables_of_bodies_are_emptied_and_tickets_stay(address):
     store = new_store(address, OF)
     filled(store, OF)
-    store.seal()
+    store.shuffle()
     store.done(0)
     for table in ("report", "piece", "sealed"):
         assert store._execute(f"SELECT count(*) FROM {table}") == [(0,)]

@@ -69,9 +69,9 @@ def shuffler_of(folder, **changes):
 def test_the_shuffler_admits_the_tickets_of_its_file(folder):
     shuffler = server.make_shuffler(shuffler_of(folder))
     try:
-        assert shuffler._thread.submit(shuffler._store.totals).result()["tickets"] == 2
+        assert shuffler._thread.submit(shuffler.store.totals).result()["tickets"] == 2
     finally:
-        shuffler._thread.submit(shuffler._store.close).result()
+        shuffler._thread.submit(shuffler.store.close).result()
         shuffler._thread.shutdown()
 
 

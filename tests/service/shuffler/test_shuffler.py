@@ -8,7 +8,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.clocks import ManualClock
 from helpers.services import NOW, TOKEN, announced, charter, fake_report, make_test_shuffler
 
@@ -35,7 +35,7 @@ def refused(shuffler, number, signed):
     async def announce():
         with pytest.raises(Refusal) as caught:
             await shuffler.announce(number, signed)
-        assert await shuffler.live() is None
+        assert await shuffler.run(shuffler.store.live) is None
         return caught.value.code
 
     return lived(shuffler, announce)
@@ -69,10 +69,14 @@ def test_a_batch_from_its_first_report_to_its_last_word(shuffler):
     one, passes = announced(OF), ticket.make(3)
 
     async def batch():
-        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler.store.admit, [ticket.digest(x) for x in passes])
         assert await shuffler.announce(0, one.signed)
         assert not await shuffler.announce(0, one.signed)  # this very manifest, once more
-        assert await shuffler.manifest() == await shuffler.manifest_at(0) == one.signed
+        assert (
+            await shuffler.manifest()
+            == await shuffler.run(shuffler.store.manifest, 0)
+            == one.signed
+        )
         codes = [await shuffler.take(fake_report(one, x)) for x in (*passes[:2], passes[0])]
         assert codes == ["accepted", "accepted", "ticketSpent"]
         with pytest.raises(Refusal, match="notFull"):
@@ -82,7 +86,7 @@ def test_a_batch_from_its_first_report_to_its_last_word(shuffler):
         for place, size in enumerate(one.sizes):
             parts = [part async for part in shuffler.messages(0, place)]
             assert len(b"".join(parts)) == await shuffler.length(0, place) == 3 * 52 * size
-        assert await shuffler.done(0)
+        assert await shuffler.run(shuffler.store.done, 0)
         with pytest.raises(Refusal, match="batchDone"):
             await shuffler.length(0, 0)
         with pytest.raises(Refusal, match="noOpenBatch"):
@@ -111,10 +115,10 @@ def test_a_batch_expires_after_its_deadline_and_not_before(tmp_path):
         await shuffler.announce(0, one.signed)
         clock.move(500)
         await shuffler.tick()
-        before = (await shuffler.live()).state
+        before = (await shuffler.run(shuffler.store.live)).state
         clock.move(0.5)
         await shuffler.tick()
-        return before, await shuffler.live()
+        return before, await shuffler.run(shuffler.store.live)
 
     assert lived(shuffler, wait) == ("open", None)
 
@@ -123,12 +127,12 @@ def test_an_accident_in_the_store_is_told_to_all_and_the_next_group_goes_on(shuf
     one, passes = announced(OF), ticket.make(3)
 
     async def break_once():
-        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler.store.admit, [ticket.digest(x) for x in passes])
         await shuffler.announce(0, one.signed)
-        submit = shuffler._store.submit
-        shuffler._store.submit = lambda _: 1 / 0
+        submit = shuffler.store.submit
+        shuffler.store.submit = lambda _: 1 / 0
         first = await asyncio.gather(*(shuffler.take(fake_report(one, x)) for x in passes))
-        shuffler._store.submit = submit
+        shuffler.store.submit = submit
         return first, await shuffler.take(fake_report(one, passes[0]))
 
     assert lived(shuffler, break_once) == (["broken"] * 3, "accepted")
@@ -155,12 +159,12 @@ def test_a_store_that_is_busy_has_taken_nothing(shuffler):
         raise StoreBusyError("SQLite: database or disk is full")
 
     async def ask():
-        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler.store.admit, [ticket.digest(x) for x in passes])
         await shuffler.announce(0, one.signed)
-        submit, shuffler._store.submit = shuffler._store.submit, full
+        submit, shuffler.store.submit = shuffler.store.submit, full
         first = await asyncio.gather(*(shuffler.take(fake_report(one, x)) for x in passes))
-        shuffler._store.submit = submit
-        return first, (await shuffler.live()).received
+        shuffler.store.submit = submit
+        return first, (await shuffler.run(shuffler.store.live)).received
 
     assert lived(shuffler, ask) == (["busy"] * 2, 0)
 
@@ -177,9 +181,9 @@ def test_a_batch_whose_noise_is_not_covered_is_not_opened(shuffler, monkeypatch)
 
 def test_a_log_is_tidied_at_the_next_tick(shuffler):
     async def wait():
-        shuffler._store.untidy = True
+        shuffler.store.untidy = True
         await shuffler.tick()
-        return shuffler._store.untidy
+        return shuffler.store.untidy
 
     assert lived(shuffler, wait) is False
 

@@ -10,7 +10,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.sqlite import SqliteStore
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.services import announced, charter, filled, new_store, submissions
 
 OF = charter()
@@ -101,7 +101,7 @@ def test_p15_a_log_that_somebody_reads_is_emptied_when_they_have_gone(path):
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM batch").fetchall()
         store._db.execute("PRAGMA busy_timeout = 0")
-        store.seal()
+        store.shuffle()
         store.done(0)
         assert store.untidy
         reader.rollback()
@@ -123,7 +123,7 @@ def test_sealing_needs_less_than_twice_the_disk(path):
         store.submit(submissions(one, passes[first : first + 4000]))
     store.tidy()
     before, most = store.size(), 0
-    while store.seal_step() == "full":
+    while store.shuffle_step() == "full":
         most = max(most, store.size())
     assert store.live().state == "sealed"
     store.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from discreet.errors import InvalidInputError, MissingExtraError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import (
+from discreet.service.shuffler.store import (
     CLAIM,
     GOOD,
     PROBE,

@@ -30,7 +30,7 @@ from discreet.service.health import Format, set_up_logging
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.state import Store, open_store
+from discreet.service.shuffler.store import Store, open_store
 from discreet.service.shuffler.web import Studies
 
 log = logging.getLogger("discreet.service.shuffler")

@@ -28,7 +28,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.state import ACCEPTED, BatchState, Store, StoreBusyError
+from discreet.service.shuffler.store import ACCEPTED, Store, StoreBusyError
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 log = logging.getLogger("discreet.service.shuffler.shuffler")
@@ -63,6 +63,9 @@ _TICK = 0.5
 
 class Shuffler:
     """The role, without its web server.
+
+    Attributes:
+        store: whose methods go through `run`.
 
     Args:
         charter: of the study.
@@ -108,13 +111,13 @@ class Shuffler:
             registry=self.registry,
         )
         self._name = f"study {charter.id.hex()[:16]}"
-        self._store = self._thread.submit(make_store).result()
+        self.store = self._thread.submit(make_store).result()
         try:
-            self._thread.submit(self._store.adopt, on_new=charter.verify).result()
+            self._thread.submit(self.store.adopt, on_new=charter.verify).result()
             # Not before: the store of another study must not learn the tickets of this one.
-            self._thread.submit(self._store.admit, digests).result()
+            self._thread.submit(self.store.admit, digests).result()
         except BaseException:
-            self._thread.submit(self._store.close).result()
+            self._thread.submit(self.store.close).result()
             self._thread.shutdown()
             raise
 
@@ -143,9 +146,9 @@ class Shuffler:
         finally:
             for task in tasks:
                 task.cancel()
-            self._store.end()
+            self.store.end()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self.store.close)
             self._thread.shutdown()
 
     def look(self, ticket: bytes) -> None:
@@ -153,7 +156,7 @@ class Shuffler:
 
         Not refused: another process of this shuffler may know the ticket, and the store then does.
         """
-        if self._store.may_know(tickets.digest(ticket)):
+        if self.store.may_know(tickets.digest(ticket)):
             return
         now = asyncio.get_running_loop().time()
         self._strangers += _STRANGERS * (now - self._since)
@@ -195,19 +198,19 @@ class Shuffler:
 
     async def _announce(self, number: int, signed: bytes) -> bool:
         try:
-            before = await self.run(self._store.before, number)
+            before = await self.run(self.store.before, number)
         except Refusal as refusal:
             raise Refusal("batchPending") if refusal.code == "unknownBatch" else refusal from None
         announced = manifests.read(signed, self.charter, before)
         if announced.manifest.number != number:
             raise Refusal("badManifest", "It has another number.")
         try:
-            await self.run(self._store.manifest, number)
+            await self.run(self.store.manifest, number)
         except Refusal as refusal:
             if refusal.code != "unknownBatch":
                 raise
             await asyncio.to_thread(self._check, announced)
-        return await self.run(self._store.announce, announced)
+        return await self.run(self.store.announce, announced)
 
     def _check(self, announced: Announced) -> None:
         """What is asked of a new manifest beyond its form."""
@@ -227,39 +230,29 @@ class Shuffler:
 
     async def manifest(self) -> bytes:
         """Of the open batch."""
-        row = await self.run(self._store.live)
+        row = await self.run(self.store.live)
         if row is None or row.state != "open":
             raise Refusal("noOpenBatch")
         return row.announced.signed
 
-    async def manifest_at(self, number: int) -> bytes:
-        return await self.run(self._store.manifest, number)
-
-    async def state(self, number: int) -> str:
-        return await self.run(self._store.state, number)
-
     async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
         """All envelopes of a group of a sealed batch, bucket by bucket."""
-        for bucket in await self.run(self._store.buckets, number, place):
-            yield await self.run(self._store.bucket, number, place, bucket)
+        for bucket in await self.run(self.store.buckets, number, place):
+            yield await self.run(self.store.bucket, number, place, bucket)
 
     async def length(self, number: int, place: int) -> int:
         """Bytes that `messages` gives; refuses whatever it would refuse."""
-        await self.run(self._store.buckets, number, place)
-        row = await self.run(self._store.live)
+        await self.run(self.store.buckets, number, place)
+        row = await self.run(self.store.live)
         if row is None:
             raise Refusal("batchDone")
         return row.announced.manifest.users * row.announced.device.groups[place].messages * ENVELOPE
 
-    async def done(self, number: int) -> bool:
-        """Scrub a batch that the analyser has counted."""
-        return await self.run(self._store.done, number)
-
     async def totals(self) -> dict[str, int]:
         """Public ones: of the store, and how old the batch is."""
-        found, row = await self.run(self._store.totals), await self.live()
-        if self._store.folder is not None:
-            found["bytes_free"] = shutil.disk_usage(self._store.folder).free
+        found, row = await self.run(self.store.totals), await self.run(self.store.live)
+        if self.store.folder is not None:
+            found["bytes_free"] = shutil.disk_usage(self.store.folder).free
         if row is None:
             return found
         left = int(row.announced.manifest.deadline - self._clock.now())
@@ -286,20 +279,16 @@ class Shuffler:
     def _probed(self) -> list[Check]:
         checks = []
         try:
-            self._store.probe()
+            self.store.probe()
             checks.append(Check("store", "green", "takes what is written to it"))
         except StoreBusyError as error:
             checks.append(Check("store", "red", str(error)))
             log.error("the store takes nothing: %s", error, extra={"code": "storeBroken"})
-        if self._store.folder is not None:
-            checks.append(check_disk(self._store.folder))
+        if self.store.folder is not None:
+            checks.append(check_disk(self.store.folder))
         if checks[-1].colour != "green":
             log.warning("%s", checks[-1].words, extra={"code": checks[-1].name})
         return checks
-
-    async def live(self) -> BatchState | None:
-        """The batch that is open, full, sealed or handed."""
-        return await self.run(self._store.live)
 
     def check_analyser(self, authorization: str) -> None:
         """Refuse a request without the analyser's token; compared in constant time."""
@@ -314,25 +303,25 @@ class Shuffler:
 
     async def reload(self, token_digests: Sequence[bytes], digests: Sequence[bytes]) -> None:
         """From now on these tokens are the analyser's, and these tickets may take part, too."""
-        await self.run(self._store.admit, digests)
+        await self.run(self.store.admit, digests)
         self._token_digests = token_digests
 
     async def tick(self) -> None:
         """Seal a full batch; give up one whose deadline has passed."""
-        if self._store.untidy:
-            await self.run(self._store.tidy)
-        row = await self.run(self._store.live)
+        if self.store.untidy:
+            await self.run(self.store.tidy)
+        row = await self.run(self.store.live)
         if row is None:
             return
         if row.state == "full":
             began = asyncio.get_running_loop().time()
-            while (state := await self.run(self._store.seal_step)) == "full":
+            while (state := await self.run(self.store.shuffle_step)) == "full":
                 pass  # others are answered between two steps
             if state == "sealed":
                 self._seals.observe(asyncio.get_running_loop().time() - began)
                 log.info("%s: the batch of manifest %d is sealed", self._name, row.number)
         late = self._clock.now() > row.announced.manifest.deadline
-        if row.state == "open" and late and await self.run(self._store.expire, row.number):
+        if row.state == "open" and late and await self.run(self.store.expire, row.number):
             log.info("%s: the batch of manifest %d has expired", self._name, row.number)
 
     async def _look(self) -> None:
@@ -354,12 +343,12 @@ class Shuffler:
             for (_, answer), code in zip(group, codes, strict=True):
                 if not answer.done():  # somebody hung up
                     answer.set_result(code)
-            if self._store.filled:
+            if self.store.filled:
                 self._filled.set()
 
     async def _submitted(self, reports: list[Submission]) -> list[str]:
         try:
-            return await self.run(self._store.submit, reports)
+            return await self.run(self.store.submit, reports)
         except Refusal as refusal:
             return [refusal.code] * len(reports)
         except Exception as error:  # whatever it is: senders must be told, others go on

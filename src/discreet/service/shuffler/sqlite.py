@@ -10,7 +10,7 @@ from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.state import (
+from discreet.service.shuffler.store import (
     CLAIM,
     GOOD,
     PROBE,

@@ -29,7 +29,7 @@ from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import CODES, Shuffler
-from discreet.service.shuffler.state import ACCEPTED, STATES
+from discreet.service.shuffler.store import ACCEPTED, STATES
 
 log = logging.getLogger("discreet.service.shuffler.web")
 SECONDS = 20.0
@@ -241,7 +241,7 @@ class _Endpoints:
         return Response(await self._shuffler.manifest(), media_type=BYTES)
 
     async def manifest_at(self, request: Request) -> Response:
-        signed = await self._shuffler.manifest_at(_number(request))
+        signed = await self._shuffler.run(self._shuffler.store.manifest, _number(request))
         return Response(signed, media_type=BYTES)
 
     async def report(self, request: Request) -> Response:
@@ -261,7 +261,7 @@ class _Endpoints:
         return Response(status_code=201 if new else 200)
 
     async def state(self, request: Request) -> Response:
-        state = await self._shuffler.state(_number(request))
+        state = await self._shuffler.run(self._shuffler.store.state, _number(request))
         return Response(canonical.to_bytes({"state": state}), media_type="application/json")
 
     async def messages(self, request: Request) -> Response:
@@ -274,7 +274,7 @@ class _Endpoints:
         )
 
     async def done(self, request: Request) -> Response:
-        await self._shuffler.done(_number(request))
+        await self._shuffler.run(self._shuffler.store.done, _number(request))
         return Response(status_code=200)
 
     async def alive(self, _: Request) -> Response:

@@ -480,13 +480,13 @@ class Store(ABC):
         self.tidy()
         return True
 
-    def seal(self) -> bool:
+    def shuffle(self) -> bool:
         """Permute a full batch and delete its bodies; False if there is none."""
-        while (state := self.seal_step()) == "full":
+        while (state := self.shuffle_step()) == "full":
             pass
         return state == "sealed"
 
-    def seal_step(self) -> str:
+    def shuffle_step(self) -> str:
         """One transaction on the way of a full batch; its state then, empty if there is none.
 
         Bodies go to pieces of buckets and pieces to buckets, some at a time, so that only some are

@@ -11,8 +11,8 @@ from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.report import read
-from discreet.service.shuffler import state as stores
-from discreet.service.shuffler.state import StoreBusyError
+from discreet.service.shuffler import store as stores
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.service_machine import StoreMachine
 from helpers.services import (
     announced,
@@ -39,8 +39,8 @@ def store(place):
 def test_the_whole_life_of_a_batch(store):
     one, _ = filled(store, OF)
     assert store.live().state == "full"
-    assert store.seal()
-    assert not store.seal()
+    assert store.shuffle()
+    assert not store.shuffle()
     found = messages(store, 0, one.sizes)
     assert [len(part) for part in found] == [52 * 3 * size for size in one.sizes]
     assert found == messages(store, 0, one.sizes)
@@ -56,7 +56,7 @@ def test_every_envelope_is_handed_over_once(store):
     store.announce(one)
     sent = [read(fake_report(one, x, b"%d" % i)) for i, x in enumerate(passes)]
     store.submit(sent)
-    store.seal()
+    store.shuffle()
     first = 0
     for size, part in zip(one.sizes, messages(store, 0, one.sizes), strict=True):
         wanted = [s.body[52 * i : 52 * (i + 1)] for s in sent for i in range(first, first + size)]
@@ -73,7 +73,7 @@ def test_what_each_state_allows(store, state):
     else:
         filled(store, OF)
     if state in ("sealed", "done"):
-        store.seal()
+        store.shuffle()
     if state == "done":
         store.done(0)
     if state == "expired":
@@ -105,7 +105,7 @@ def test_a_manifest_is_announced_once_and_never_changed(store):
 
 def test_a_chain_has_no_gap_and_no_fork(store):
     one, _ = filled(store, OF)
-    store.seal()
+    store.shuffle()
     store.done(0)
     assert code(store.announce, announced(OF, 2, before=one.manifest)) == "batchPending"
     assert code(store.announce, announced(OF, 1)) == "badManifest"
@@ -135,7 +135,7 @@ def test_a_batch_that_expired_does_not_come_back_smaller(store):
 
 def test_an_expired_batch_frees_no_ticket_of_an_earlier_one(store):
     one, passes = filled(store, OF)
-    store.seal()
+    store.shuffle()
     store.done(0)
     two = announced(OF, 1, before=one.manifest)
     store.announce(two)
@@ -165,7 +165,7 @@ def test_a_batch_that_lost_a_body_is_never_released(store):
     with store._transaction("test"):
         store._execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
     with pytest.raises(InvalidInputError, match="nothing is released"):
-        store.seal()
+        store.shuffle()
     assert store.live().state == "full"
     assert code(store.buckets, 0, 0) == "notFull"
 
@@ -220,7 +220,7 @@ def test_an_expired_batch_frees_its_tickets_and_keeps_no_body(store):
     store.announce(two)
     assert store.submit(submissions(one, passes[:1])) == ["policyOutdated"]
     assert store.submit(submissions(two, passes)) == ["accepted"] * 3
-    store.seal()
+    store.shuffle()
     assert len(messages(store, 1, two.sizes)[0]) == 52 * 3 * two.sizes[0]
 
 
