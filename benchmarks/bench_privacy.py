@@ -64,7 +64,7 @@ def _release(trust, repeats: int) -> dict:
     as simple code would (and which is wrong: redrawn noise averages out).
     """
     shape = Shape(states=6, actions=2, horizon=20)
-    mechanism = trust.calibrate(shape, schedule="continual", episodes=EPISODES)
+    mechanism = trust.calibrate_stream(shape, episodes=EPISODES)
     release = [mechanism.open(SimulationSampler(np.random.default_rng(0)))]
 
     def block() -> None:

@@ -24,7 +24,8 @@ def batch(trust, horizon, **options):
 
 def continual(trust, horizon, episodes, *, stationary=False):
     """The same, released continually."""
-    return batch(trust, horizon, schedule="continual", episodes=episodes, stationary=stationary)
+    shape = Shape(states=4, actions=2, horizon=horizon)
+    return lambda: trust.calibrate_stream(shape, episodes=episodes, stationary=stationary)
 
 
 def layered(horizon, epsilon, delta):

@@ -195,17 +195,17 @@ def _other_errata() -> list[list]:
     rows.append(["004, full information, local: times epsilon", (24 + pairs) / 18])
     rows = [[name, f"{value:.4g}"] for name, value in rows]
     two = Shape(states=2, actions=2, horizon=2)
-    how = {"schedule": "continual", "episodes": 1000, "stationary": True}
+    how = {"episodes": 1000, "stationary": True}
     for last in (False, True):
         for epsilon in (0.2, 2, 20):
             trust = Local(epsilon, 0.1, mechanism="gaussian", calibration="paper-002")
-            found = trust.calibrate(two, last_transitions=last, **how).guarantee.delta
+            found = trust.calibrate_stream(two, last_transitions=last, **how).guarantee.delta
             rows.append(
                 [f"002 Gaussian, epsilon {epsilon}, last transition {last}: delta", _up(found, 4)]
             )
         for epsilon in (1.4, 2):
             trust = Local(epsilon, mechanism="randomized-response", calibration="paper-002")
-            found = trust.calibrate(two, last_transitions=last, **how).guarantee.epsilon
+            found = trust.calibrate_stream(two, last_transitions=last, **how).guarantee.epsilon
             name = f"002 randomised response, claimed {epsilon}, last transition {last}: delivered"
             rows.append([name, f"{found:.4g}"])
     for horizon in (2, 6, 20):

@@ -76,7 +76,7 @@ def factors():
     yield ["users", "square root", "toeplitz", "toeplitz, last", "lower bound"]
     for users in (20_000, 1_000_000):
         trust = discreet.Central(1, DELTA, mechanism="toeplitz")
-        mechanism = trust.calibrate(shape_of(6), schedule="continual", episodes=users)
+        mechanism = trust.calibrate_stream(shape_of(6), episodes=users)
         one = central_std("gaussian", 6, 1, THREE)
         worst = mechanism.worst_time(users)
         found = [math.sqrt(mechanism.noise_variance(t)["visits"]) / one for t in (worst, users)]

@@ -74,8 +74,8 @@ def _repaired(name: str) -> str | None:
     shape = Shape(states=at.states, actions=at.actions, horizon=at.horizon)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
-        found = preset.trust_model(at.epsilon, at.delta).calibrate(
-            shape, schedule="continual", episodes=at.episodes, stationary=True
+        found = preset.trust_model(at.epsilon, at.delta).calibrate_stream(
+            shape, episodes=at.episodes, stationary=True
         )
     return f"({rounded_up(found.guarantee.epsilon)}, {rounded_up(found.guarantee.delta)})"
 

@@ -12,6 +12,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from helpers import toys
 from helpers.auditing import samples, target_path
+from helpers.calibrating import calibrated
 from helpers.curves import exact_binomial
 from helpers.properties import given, st
 from helpers.sampling import sampler
@@ -236,7 +237,7 @@ def test_averages_betray_noise_that_is_drawn_again():
     ],
 )
 def test_the_way_that_an_attacker_would_choose(trust, options, way):
-    plan = trust.calibrate(TINY, statistics=("visits",), **options)
+    plan = calibrated(trust, TINY, statistics=("visits",), **options)
     assert target_path(plan).name == way
 
 

@@ -82,8 +82,8 @@ def test_integer_messages_as_printed_deliver_nothing():
 def test_printed_tree_at_the_length_of_the_papers():
     """K = 2e4: 15 levels against log2 K = 14.29."""
     with pytest.warns(UserWarning, match="deliver"):
-        plan = Central(epsilon=1, calibration="paper").calibrate(
-            Shape(2, 2, 6), schedule="continual", episodes=20_000
+        plan = Central(epsilon=1, calibration="paper").calibrate_stream(
+            Shape(2, 2, 6), episodes=20_000
         )
     assert plan.guarantee.epsilon == pytest.approx(2.0996, abs=1e-3)
 
@@ -94,9 +94,8 @@ def test_printed_tree_at_the_length_of_the_papers():
 def test_streams_of_awkward_lengths(mechanism, episodes, stationary):
     """A tree of 2^L leaves releases its root, too: no user may be in more than L nodes."""
     delta = 0 if mechanism == "tree-laplace" else 1e-6
-    plan = Central(epsilon=1, delta=delta, mechanism=mechanism).calibrate(
+    plan = Central(epsilon=1, delta=delta, mechanism=mechanism).calibrate_stream(
         Shape(1, 2, 2),
-        schedule="continual",
         episodes=episodes,
         stationary=stationary,
         statistics=("visits",),
@@ -116,8 +115,8 @@ def test_subsets_of_statistics(statistics, epsilon):
 
 
 def test_reports_pooled_after_the_noise():
-    plan = Local(epsilon=1, delta=1e-5, mechanism="bounded").calibrate(
-        Shape(1, 2, 2), schedule="continual", episodes=2, stationary=True, statistics=("visits",)
+    plan = Local(epsilon=1, delta=1e-5, mechanism="bounded").calibrate_stream(
+        Shape(1, 2, 2), episodes=2, stationary=True, statistics=("visits",)
     )
     assert 0.1 < additive(plan).epsilon(1e-5) <= 1.0
 

@@ -49,9 +49,7 @@ def compiled(plan):
 @pytest.mark.parametrize("trust", TRUSTS, ids=repr)
 @pytest.mark.parametrize("episodes", [2, 33, 210])
 def test_the_compiled_loop_follows_the_rule_bit_by_bit(trust, stationary, episodes):
-    plan = trust.calibrate(
-        MDP.shape, schedule="continual", episodes=episodes, stationary=stationary
-    )
+    plan = trust.calibrate_stream(MDP.shape, episodes=episodes, stationary=stationary)
     stream = compiled(plan)
     seeds, rng = RunSeeds(4), np.random.default_rng(0)
     environment = seeds.generator("environment")

@@ -68,7 +68,7 @@ CHECKS = ["_guarantee", "_untouched", "_support_only", "_noise_as_stated", "_mes
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_sound_plans_pass_every_check(pure, bits, check):
-    stream = Central(1, mechanism="tree-laplace").calibrate(TINY, schedule="continual", episodes=4)
+    stream = Central(1, mechanism="tree-laplace").calibrate_stream(TINY, episodes=4)
     for plan in (pure, bits, stream):
         assert told(check, plan) == []
 
@@ -128,7 +128,7 @@ def test_noise_of_another_distribution_than_stated(pure, draw, message):
 
 def test_noise_of_streams_is_measured_at_its_last_release():
     trust = Central(1, mechanism="tree-laplace")
-    plan = trust.calibrate(TINY, schedule="continual", episodes=8, stationary=True)
+    plan = trust.calibrate_stream(TINY, episodes=8, stationary=True)
     assert told("_noise_as_stated", plan) == []
 
     class Earlier(type(plan)):
@@ -297,8 +297,8 @@ def test_problems_of_a_large_plan_are_said_all_the_same(pure, many_outcomes, mon
 
 @pytest.mark.parametrize(("episodes", "long"), [(255, 0), (256, 2)])
 def test_long_streams_are_followed(episodes, long):
-    plan = Central(1, mechanism="tree-laplace").calibrate(
-        TINY, schedule="continual", episodes=episodes, statistics=("visits",)
+    plan = Central(1, mechanism="tree-laplace").calibrate_stream(
+        TINY, episodes=episodes, statistics=("visits",)
     )
     said = []
     assert check_mechanism(plan, progress=said.append).ok
@@ -310,8 +310,8 @@ def test_long_streams_are_followed(episodes, long):
 
 @pytest.mark.parametrize(("states", "long"), [(1, 2), (2, 0)])
 def test_long_streams_of_many_counters_are_not(states, long):
-    plan = Central(1, mechanism="tree-laplace").calibrate(
-        Shape(states, 2, 2), schedule="continual", episodes=300, statistics=("visits", "rewards")
+    plan = Central(1, mechanism="tree-laplace").calibrate_stream(
+        Shape(states, 2, 2), episodes=300, statistics=("visits", "rewards")
     )
     notes = [path.note for path, _ in conformance._all_paths(plan)]
     assert sum(note.startswith("256 releases") for note in notes) == long

@@ -168,9 +168,7 @@ def test_the_main_path_of_a_plan():
 
 
 def test_streams_of_randomised_data_have_no_main_path():
-    plan = Local(1, mechanism="randomized-response").calibrate(
-        TINY, schedule="continual", episodes=2
-    )
+    plan = Local(1, mechanism="randomized-response").calibrate_stream(TINY, episodes=2)
     with pytest.raises(UnsupportedError, match="randomises the data"):
         additive(plan)
     with pytest.raises(UnsupportedError, match="randomises the data"):

@@ -42,8 +42,8 @@ TINY = Shape(states=1, actions=2, horizon=1)
 
 
 def stream(trust, shape=SMALL, *, episodes=4, statistics=("rewards",), stationary=False):
-    return trust.calibrate(
-        shape, schedule="continual", episodes=episodes, statistics=statistics, stationary=stationary
+    return trust.calibrate_stream(
+        shape, episodes=episodes, statistics=statistics, stationary=stationary
     )
 
 

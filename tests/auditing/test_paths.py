@@ -88,13 +88,13 @@ def test_batches_are_released(trust, users):
 
 
 def test_streams_are_added_to_from_beginning_to_end():
-    plan = Central(1).calibrate(SHAPE, schedule="continual", episodes=5)
+    plan = Central(1).calibrate_stream(SHAPE, episodes=5)
     path = main_path(plan)
     assert (path.name, path.kind, path.releases) == ("add", "continual", 5)
 
 
 def test_streams_that_randomise_have_no_plain_path():
-    plan = Local(1, mechanism="one-step").calibrate(SHAPE, schedule="continual", episodes=2)
+    plan = Local(1, mechanism="one-step").calibrate_stream(SHAPE, episodes=2)
     with pytest.raises(UnsupportedError, match="instead of adding noise"):
         main_path(plan)
 
@@ -288,7 +288,7 @@ RANDOMISED = ("randomized-response", "one-step")
 
 def plan_of(trust, episodes=4, shape=STREAM, **options):
     options = {"statistics": ("visits", "rewards")} | options
-    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
+    return trust.calibrate_stream(shape, episodes=episodes, **options)
 
 
 @pytest.mark.parametrize("trust", [CENTRAL, LOCAL])

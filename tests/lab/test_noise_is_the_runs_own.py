@@ -32,13 +32,13 @@ def plans(monkeypatch):
     """Every plan that is calibrated while a test runs, but for the check before it."""
     monkeypatch.setattr("discreet.lab.runner.check", lambda experiment, engine: None)
     made = []
-    calibrate = TrustModel.calibrate
+    least = TrustModel._least
 
-    def recorded(self, *arguments, **options):
-        made.append(calibrate(self, *arguments, **options))
+    def recorded(self, *arguments):
+        made.append(least(self, *arguments))
         return made[-1]
 
-    monkeypatch.setattr(TrustModel, "calibrate", recorded)
+    monkeypatch.setattr(TrustModel, "_least", recorded)
     return made
 
 

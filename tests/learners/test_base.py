@@ -43,7 +43,7 @@ class Once(BatchLearner):
 
 
 def continual_learner(trust, kind=Uniform, episodes=50):
-    plan = trust.calibrate(SHAPE, schedule="continual", episodes=episodes)
+    plan = trust.calibrate_stream(SHAPE, episodes=episodes)
     return kind(PROBLEM, plan, np.random.default_rng(0), ContinualSettings())
 
 

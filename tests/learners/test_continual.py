@@ -119,9 +119,9 @@ def test_result_says_what_was_used():
     assert result.guarantee.notion == "LDP"
     assert result.mechanism == "laplace"
     assert result.noise["visits"] == pytest.approx(
-        LAPLACE.calibrate(
-            mdp.shape, schedule="continual", episodes=50, stationary=True
-        ).noise_variance(50)["visits"]
+        LAPLACE.calibrate_stream(mdp.shape, episodes=50, stationary=True).noise_variance(50)[
+            "visits"
+        ]
         ** 0.5
     )
     assert result.regret.episodes[-1] == 50

@@ -69,7 +69,7 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
     problem = public_facts(mdp, 1000, stationary=False)
 
     def factors(trust, **what):
-        plan = trust.calibrate(mdp.shape, schedule="batch", **what)
+        plan = trust.calibrate(mdp.shape, **what)
         return mechanism_factors(mdp.shape, problem.start, plan).tolist()
 
     central = discreet.Central(1, 1e-6)

@@ -103,7 +103,7 @@ class Looking(AdditiveBatch):
 def test_two_looks_at_the_visits_are_enough(learner, settings, horizon):
     mdp, rng = paying_at_the_end(horizon, 1), np.random.default_rng(5)
     exact = discreet.NoPrivacy().calibrate(
-        mdp.shape, schedule="batch", statistics=("transitions", "rewards"), last_transitions=False
+        mdp.shape, statistics=("transitions", "rewards"), last_transitions=False
     )
     mechanism = Looking(**{**vars(exact), "centred": True, "last_transitions": False})
     problem = public_facts(mdp, 100_000)

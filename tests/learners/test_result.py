@@ -67,7 +67,7 @@ def test_a_batch_run_says_which_mechanism_auto_stood_for(trust):
 
 def test_a_stream_run_says_the_noise_of_its_last_release():
     made = learn(MDP, learner="dp-ucbvi", trust=Local(2), episodes=40)
-    plan = Local(2).calibrate(MDP.shape, schedule="continual", episodes=40)
+    plan = Local(2).calibrate_stream(MDP.shape, episodes=40)
     assert made.mechanism == plan.name
     assert made.noise["visits"] == pytest.approx(math.sqrt(plan.noise_variance(40)["visits"]))
     assert "mechanism" not in made.extras

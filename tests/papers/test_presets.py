@@ -251,8 +251,8 @@ def test_local_randomisers_of_002(name):
     preset, H2 = get_preset(name), 2
     shape = Shape(states=2, actions=2, horizon=H2)
     trust = preset.trust_model(2.0)
-    options = {"schedule": "continual", "episodes": 9, "stationary": True}
-    mechanism = quietly(trust.calibrate, shape, last_transitions=False, **options)
+    options = {"episodes": 9, "stationary": True}
+    mechanism = quietly(trust.calibrate_stream, shape, last_transitions=False, **options)
     if preset.mechanism == "randomized-response":
         assert mechanism.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
@@ -377,12 +377,15 @@ def test_what_is_delivered_is_recomputed(name):
     else:
         shape = Shape(states=at.states, actions=at.actions, horizon=at.horizon)
         stream = {
-            "schedule": "continual",
             "episodes": at.episodes,
             "stationary": preset.paper == "002",
             "last_transitions": preset.paper != "002",
         }
-        made = quietly(trust.calibrate, shape, **({} if preset.trust == "shuffle" else stream))
+        made = (
+            quietly(trust.calibrate, shape)
+            if preset.trust == "shuffle"
+            else quietly(trust.calibrate_stream, shape, **stream)
+        )
     told = preset.if_only_sums or preset.delivers
     assert rounded_up(told.epsilon) == rounded_up(made.guarantee.epsilon)
     assert rounded_up(told.delta) == rounded_up(made.guarantee.delta)
@@ -517,11 +520,11 @@ def test_002_with_the_last_transition(name):
 def test_the_printed_flip_tells_more_the_less_is_claimed_between_two_logarithms():
     """002, Table 1: above 1/2 between H·ln 2 and H·ln 3."""
     preset, shape = get_preset("002-randomized-response"), Shape(states=2, actions=2, horizon=2)
-    options = {"schedule": "continual", "episodes": 9, "stationary": True}
+    options = {"episodes": 9, "stationary": True}
 
     def mechanism(epsilon, last):
         trust = preset.trust_model(epsilon)
-        return quietly(trust.calibrate, shape, last_transitions=last, **options)
+        return quietly(trust.calibrate_stream, shape, last_transitions=last, **options)
 
     assert mechanism(2 * math.log(3) - 1e-3, False).flip > 0.5 > mechanism(2.2, False).flip
     for last, said in ((False, "42.87"), (True, "51.44")):

@@ -178,7 +178,7 @@ def test_a_trust_model_takes_a_shape():
     with pytest.raises(InvalidInputError, match="Expected a Shape"):
         SHUFFLE.calibrate((4, 2, 6))
     with pytest.raises(InvalidInputError, match="stationary to be True or False"):
-        Central(1).calibrate(SHAPE, schedule="continual", episodes=9, stationary="no")
+        Central(1).calibrate_stream(SHAPE, episodes=9, stationary="no")
 
 
 def test_bad_requests():

@@ -31,6 +31,7 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+from helpers.calibrating import calibrated
 from helpers.properties import given, st
 
 MODELS = {"central": Central, "local": Local, "shuffle": Shuffle}
@@ -119,7 +120,7 @@ def test_no_mechanism_prints_less_than_it_costs(trust, mechanism):
         asked["honest"] = 0.900049
     schedule = {"episodes": 50} if trust[1] == "continual" else {}
     made = MODELS[trust[0]](**asked)
-    plan = made.calibrate(Shape(states=2, actions=2, horizon=1), schedule=trust[1], **schedule)
+    plan = calibrated(made, Shape(states=2, actions=2, horizon=1), schedule=trust[1], **schedule)
     guarantee = plan.guarantee
     epsilon, delta = re.match(r"\((\S+), (\S+)\)-", str(guarantee)).groups()
     assert Decimal(epsilon) >= Decimal(repr(float(guarantee.epsilon)))
@@ -218,9 +219,9 @@ def test_joint_privacy_implies_nothing_more(trust):
 def test_rho_is_the_squared_distance_over_two_variances():
     mechanism = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE)
     assert mechanism.concentrated() == pytest.approx(18 / (2 * mechanism.noise.sigma**2))
-    local = Local(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, stationary=True, **STREAM)
+    local = calibrated(Local(1, 1e-6, mechanism="gaussian"), SHAPE, stationary=True, **STREAM)
     assert local.concentrated() == pytest.approx(3 * 18 / (2 * local.noise.distribution.sigma**2))
-    tree = Central(1, 1e-6, mechanism="tree-gaussian").calibrate(SHAPE, **STREAM)
+    tree = calibrated(Central(1, 1e-6, mechanism="tree-gaussian"), SHAPE, **STREAM)
     assert tree.concentrated() == pytest.approx(6 * 18 / (2 * tree.noise.distribution.sigma**2))
 
 
@@ -241,7 +242,7 @@ def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-gaussian", "tree-honaker", "tree-iid"])
 def test_concentration_of_streams_is_consistent_with_their_guarantee(mechanism):
     """It converts to a delta no better than the exact one, and not much worse."""
-    plan = Central(1, 1e-6, mechanism=mechanism).calibrate(SHAPE, **STREAM)
+    plan = calibrated(Central(1, 1e-6, mechanism=mechanism), SHAPE, **STREAM)
     assert 1e-6 * 0.99 < zcdp_delta(plan.concentrated(), 1.0) < 3e-5
 
 
@@ -250,7 +251,7 @@ def test_concentration_of_streams_is_consistent_with_their_guarantee(mechanism):
     [
         NoPrivacy().calibrate(SHAPE),
         Central(1).calibrate(SHAPE),
-        Central(1).calibrate(SHAPE, **STREAM),
+        calibrated(Central(1), SHAPE, **STREAM),
         Local(1).calibrate(SHAPE),
         Shuffle(1, 1e-6).calibrate(SHAPE),
     ],

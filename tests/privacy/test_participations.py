@@ -25,6 +25,7 @@ from discreet.privacy.mechanisms.toeplitz import factors
 from discreet.privacy.mechanisms.tree import returning_squares
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.vectors import calibrate_vectors
+from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 ONE = Shape(states=1, actions=2, horizon=1)
@@ -213,8 +214,8 @@ def test_shuffled_histograms_cover_two_batches_of_which_the_second_is_chosen():
 def test_a_tree_covers_a_second_episode_that_is_chosen(name, delta):
     """Users 1 and 2 of four are one person: leaf 1, then the node of both."""
     epsilon = 1.5
-    mechanism = Central(epsilon, delta, name, participations=2).calibrate(
-        ONE, schedule="continual", statistics=("visits",), episodes=4
+    mechanism = Central(epsilon, delta, name, participations=2).calibrate_stream(
+        ONE, statistics=("visits",), episodes=4
     )
     masses, first = additive_masses(mechanism.noise.distribution)
     together = [(2, -2), (1, -1), (0,)]  # the second moves alike, not at all, or back
@@ -234,15 +235,15 @@ def test_reports_over_time_have_the_noise_of_reports_in_batches(name):
     """Every person adds it on the own device: the views above are those of a stream, too."""
     trust = Local(3, 3e-2, name, participations=2)
     once = trust.calibrate(ONE, statistics=("visits",))
-    stream = trust.calibrate(ONE, schedule="continual", statistics=("visits",), episodes=4)
+    stream = trust.calibrate_stream(ONE, statistics=("visits",), episodes=4)
     assert stream.summed_noise() == (once.noise, 1)
 
 
 def test_a_square_root_covers_a_second_episode_that_is_chosen():
     """Two releases of one counter pair, by integration over the first."""
     epsilon, delta = 1.0, 1e-3
-    mechanism = Central(epsilon, delta, "toeplitz", participations=2).calibrate(
-        ONE, schedule="continual", statistics=("visits",), episodes=2
+    mechanism = Central(epsilon, delta, "toeplitz", participations=2).calibrate_stream(
+        ONE, statistics=("visits",), episodes=2
     )
     made, sigma = mechanism.noise.factors, mechanism.noise.sigma
     c = np.ldexp(made.encoder.astype(float), -made.grid.encoder)
@@ -300,7 +301,7 @@ def test_less_noise_for_people_who_return_later():
     noises = [
         max(
             Central(1, 1e-6, "toeplitz", participations=3, separation=b)
-            .calibrate(ONE, schedule="continual", episodes=1000)
+            .calibrate_stream(ONE, episodes=1000)
             .worst_noise(1000)
             .values()
         )
@@ -323,8 +324,8 @@ def test_the_guarantee_names_the_person_and_what_is_public():
     assert any("when, is public" in text for text in guarantee.assumptions)
     [implied] = mechanism.implied()
     assert implied.guarantee.unit == guarantee.unit
-    continual = Central(1, 1e-6, "toeplitz", participations=2, separation=9).calibrate(
-        ONE, schedule="continual", episodes=20
+    continual = Central(1, 1e-6, "toeplitz", participations=2, separation=9).calibrate_stream(
+        ONE, episodes=20
     )
     assert any("9 or more episodes apart" in text for text in continual.guarantee.assumptions)
 
@@ -347,7 +348,7 @@ def test_participations_are_in_the_verified_part(trust, length):
 
     shape = Shape(2, 2, 3)
     schedule = {"schedule": "continual", **length} if length else {}
-    mechanism = trust.calibrate(shape, **schedule)
+    mechanism = calibrated(trust, shape, **schedule)
     certificate = certify(mechanism)
     assert certificate.holds
     data = certificate.to_dict()
@@ -357,7 +358,7 @@ def test_participations_are_in_the_verified_part(trust, length):
     with pytest.raises(CertificateError):
         verify(more)
     with pytest.raises(CertificateError, match="participations"):
-        verify(data, of=trust.__class__(1, 1e-6, trust.mechanism).calibrate(shape, **schedule))
+        verify(data, of=calibrated(trust.__class__(1, 1e-6, trust.mechanism), shape, **schedule))
 
 
 def test_what_is_not_known_for_returning_people_is_refused():

@@ -22,7 +22,7 @@ def user(users=1):
 
 
 def stream(trust=None, **options):
-    mechanism = (trust or Central(1)).calibrate(SHAPE, schedule="continual", episodes=4, **options)
+    mechanism = (trust or Central(1)).calibrate_stream(SHAPE, episodes=4, **options)
     return mechanism.open(sampler())
 
 

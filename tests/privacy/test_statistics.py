@@ -188,7 +188,7 @@ def test_centred_sums_become_plain_sums_with_their_noise(mechanism):
         "gaussian": discreet.Central(1, 1e-6),
         "none": discreet.NoPrivacy(),
     }[mechanism]
-    plan = trust.calibrate(MDP.shape, schedule="batch", statistics=STATISTICS)
+    plan = trust.calibrate(MDP.shape, statistics=STATISTICS)
     counts = sample_counts(MDP, POLICY, 5000, np.random.default_rng(1)).at(PLAYED)
     sampler = SimulationSampler(np.random.default_rng(2))
     released = [plan.release(counts, sampler=sampler, support=PLAYED) for _ in range(400)]

@@ -27,6 +27,7 @@ from discreet.privacy.trust import (
     least_noise,
     make_trust,
 )
+from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 PRIVATE = [Central, Local, Shuffle]
@@ -73,7 +74,7 @@ def test_every_mechanism_can_be_asked_for_by_name(mechanism):
     trust = make_trust(mechanism.trust, **options)
     assert trust.resolve(mechanism.schedule) == mechanism.name
     schedule = {"schedule": "continual", "episodes": 4} if mechanism.schedule == "continual" else {}
-    plan = trust.calibrate(SHAPE, **schedule)
+    plan = calibrated(trust, SHAPE, **schedule)
     assert plan.spec == mechanism
     assert plan.name == mechanism.name
     assert plan.guarantee.notion == trust.notion
@@ -94,14 +95,12 @@ def test_a_misspelt_mechanism_is_answered_with_the_right_one():
 
 def test_a_shuffler_has_no_stream():
     with pytest.raises(UnsupportedError, match="Shuffle has no continual release"):
-        Shuffle(1, 1e-6).calibrate(SHAPE, schedule="continual", episodes=4)
+        Shuffle(1, 1e-6).calibrate_stream(SHAPE, episodes=4)
 
 
-def test_schedules_and_lengths_are_checked():
-    with pytest.raises(InvalidInputError, match="schedule"):
-        Central(1).calibrate(SHAPE, schedule="waltz")
+def test_the_length_of_a_stream_is_checked():
     with pytest.raises(InvalidInputError, match="episodes"):
-        Central(1).calibrate(SHAPE, schedule="continual")
+        Central(1).calibrate_stream(SHAPE, episodes=0)
 
 
 def test_without_delta_only_pure_mechanisms_are_candidates():
@@ -203,13 +202,13 @@ def test_explicit_choices_stay():
 def test_streams_compare_their_worst_times(delta, episodes, name):
     trust = Central(1, delta)
     options = {"schedule": "continual", "episodes": episodes}
-    mechanism = trust.calibrate(shape(1), **options)
+    mechanism = calibrated(trust, shape(1), **options)
     assert mechanism.name == name
     assert mechanism.guarantee.delta == (delta if name == "toeplitz" else 0)
     worst = max(mechanism.noise_variance(k)["visits"] for k in range(1, episodes + 1))
     assert mechanism.worst_noise(episodes)["visits"] == pytest.approx(math.sqrt(worst))
     for candidate in trust.candidates("continual"):
-        other = candidate.calibrate(shape(1), **options)
+        other = calibrated(candidate, shape(1), **options)
         assert max(other.worst_noise(episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
 
 
@@ -239,13 +238,13 @@ def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsi
         Central(epsilon).calibrate(shape(2))
     for name in ("auto", "tree-laplace", "tree-honaker", "tree-iid"):
         with pytest.raises(CalibrationError, match="larger epsilon"):
-            Central(epsilon, mechanism=name).calibrate(shape(2), schedule="continual", episodes=9)
+            Central(epsilon, mechanism=name).calibrate_stream(shape(2), episodes=9)
     with pytest.raises(CalibrationError, match="larger epsilon"):
         Shuffle(epsilon, 1e-6, mechanism="bits").calibrate(shape(2)).bits(100)
 
 
 def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
-    mechanism = Central(1e-10).calibrate(shape(2), schedule="continual", episodes=9)
+    mechanism = Central(1e-10).calibrate_stream(shape(2), episodes=9)
     assert mechanism.name == "tree-laplace"
 
 
@@ -287,14 +286,14 @@ class TestRho:
         ],
     )
     def test_the_noise_keeps_to_the_budget_and_hardly_below(self, rho, options):
-        mechanism = Central(rho=rho).calibrate(self.SHAPE, **options)
+        mechanism = calibrated(Central(rho=rho), self.SHAPE, **options)
         assert 0.99 * rho < mechanism.concentrated() <= rho
         assert mechanism.guarantee.rho == rho
 
     @pytest.mark.parametrize("name", ["gaussian", "toeplitz", "tree-gaussian", "tree-honaker"])
     def test_every_gaussian_mechanism_has_one(self, name):
         schedule = {} if name == "gaussian" else {"schedule": "continual", "episodes": 50}
-        mechanism = Central(rho=0.1, mechanism=name).calibrate(self.SHAPE, **schedule)
+        mechanism = calibrated(Central(rho=0.1, mechanism=name), self.SHAPE, **schedule)
         assert mechanism.name == name and mechanism.concentrated() <= 0.1
 
     def test_the_sigma_is_that_of_the_moves(self):
@@ -305,7 +304,7 @@ class TestRho:
     @pytest.mark.parametrize("name", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
     def test_somebody_who_comes_three_times_is_in_the_rho_that_is_printed(self, name):
         trust = Central(rho=0.1, mechanism=name, participations=3)
-        mechanism = trust.calibrate(self.SHAPE, schedule="continual", episodes=64)
+        mechanism = trust.calibrate_stream(self.SHAPE, episodes=64)
         assert 0.08 < mechanism.concentrated() <= 0.1
 
     def test_the_conversion_is_shown_and_better_than_that_of_every_such_mechanism(self):

@@ -153,9 +153,8 @@ class Entry:
                     statistics=CENTRED if self.centred else statistics,
                     last_transitions=self.sizes.last_transitions and not self.centred,
                 )
-            return self.model.calibrate(
+            return self.model.calibrate_stream(
                 shape,
-                schedule="continual",
                 statistics=statistics,
                 episodes=episodes,
                 stationary=self.stationary,

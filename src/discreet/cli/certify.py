@@ -156,9 +156,8 @@ def _mechanism(
 
     trust, episodes = guarantee.model(guarantee.trust), release.length(guarantee)
     if episodes:
-        continual: Certifiable = trust.calibrate(
+        continual: Certifiable = trust.calibrate_stream(
             release.shape,
-            schedule="continual",
             statistics=release.counters or STATISTICS,
             episodes=episodes,
             stationary=release.stationary,

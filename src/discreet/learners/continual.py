@@ -70,9 +70,8 @@ def make_learner(
         )
     if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
         trust = replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
-    mechanism = trust.calibrate(
+    mechanism = trust.calibrate_stream(
         mdp.shape,
-        schedule="continual",
         episodes=episodes,
         stationary=stationary,
         last_transitions=chosen.last_transitions,

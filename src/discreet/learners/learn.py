@@ -175,7 +175,6 @@ def make_batch_learner(
         )
     mechanism = trust.calibrate(
         problem.shape,
-        schedule="batch",
         statistics=kind.released(settings),
         last_transitions=kind.last_transitions or problem.stationary,
     )

@@ -179,9 +179,8 @@ class _Request:
     def mechanism(self, trust: TrustModel) -> Mechanism:
         """The calibrated release."""
         if self.schedule == "continual":
-            return trust.calibrate(
+            return trust.calibrate_stream(
                 self.shape,
-                schedule="continual",
                 statistics=self.statistics or STATISTICS,
                 episodes=self.users,
                 stationary=self.stationary,

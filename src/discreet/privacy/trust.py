@@ -18,7 +18,7 @@ what every rho-zCDP mechanism has, rho + 2·sqrt(rho·ln(1/delta)) (Bun and Stei
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from discreet import _validate
 from discreet.errors import CalibrationError, InvalidInputError, UnknownNameError, UnsupportedError
@@ -71,68 +71,65 @@ class TrustModel:
         """The number of that paper where one is named, else nothing."""
         return ""
 
-    @overload
     def calibrate(
         self,
         shape: Shape,
         *,
-        schedule: Literal["batch"] = "batch",
-        statistics: tuple[str, ...] = ...,
-        last_transitions: bool = ...,
-        together: bool = ...,
-    ) -> BatchMechanism: ...
-
-    @overload
-    def calibrate(
-        self,
-        shape: Shape,
-        *,
-        schedule: Literal["continual"],
-        statistics: tuple[str, ...] = ...,
-        episodes: int,
-        stationary: bool = ...,
-        last_transitions: bool = ...,
-    ) -> ContinualMechanism: ...
-
-    def calibrate(
-        self,
-        shape: Shape,
-        *,
-        schedule: Schedule = "batch",
         statistics: tuple[str, ...] = STATISTICS,
-        episodes: int | None = None,
-        stationary: bool = False,
         last_transitions: bool = True,
         together: bool = False,
-    ) -> BatchMechanism | ContinualMechanism:
-        """Noise for this problem size that delivers this guarantee.
+    ) -> BatchMechanism:
+        """Noise for this problem size that delivers this guarantee, one release per batch.
 
         With ``mechanism="auto"`` every one of `candidates` is calibrated and the one with the least
-        noise (of streams: at the worst time) is taken; its guarantee is its own.
+        noise is taken; its guarantee is its own.
 
         Args:
             shape: states, actions, horizon.
-            schedule: ``"batch"`` (one release per batch of distinct users) or ``"continual"``
-                (a release after every episode).
             statistics: which counters are released; the sensitivity follows from it.
-            episodes: length of the stream (streams only).
-            stationary: counters pooled over steps before the release (streams only).
             last_transitions: whether transitions of the last step are needed: they teach nothing
                 unless steps are pooled, and a mechanism that can leave them out adds less noise.
                 What it does is its own `last_transitions`.
-            together: all participations of a person are in one release (batches only), which moves
-                its counters m times as far; otherwise each is in a release of its own.
+            together: all participations of a person are in one release, which moves its counters m
+                times as far; otherwise each is in a release of its own.
         """
-        check_shape(shape)
-        _validate.truth(stationary=stationary, last_transitions=last_transitions, together=together)
-        _validate.choice(("batch", "continual"), schedule=schedule)
-        if schedule == "continual":
-            _validate.count(episodes=episodes)
+        request = Request(shape, statistics, 0, False, last_transitions, together)
+        made: BatchMechanism = self._least(request, "batch")
+        return made
+
+    def calibrate_stream(
+        self,
+        shape: Shape,
+        *,
+        episodes: int,
+        stationary: bool = False,
+        statistics: tuple[str, ...] = STATISTICS,
+        last_transitions: bool = True,
+    ) -> ContinualMechanism:
+        """For a release after every episode, in simulations; least noise at the worst time.
+
+        Args:
+            shape: states, actions, horizon.
+            episodes: length of the stream.
+            stationary: counters are pooled over steps before the release.
+            statistics: as in `calibrate`.
+            last_transitions: as in `calibrate`.
+        """
+        _validate.count(episodes=episodes)
+        request = Request(shape, statistics, episodes, stationary, last_transitions, False)
+        made: ContinualMechanism = self._least(request, "continual")
+        return made
+
+    def _least(self, request: Request, schedule: Schedule) -> Any:
+        check_shape(request.shape)
+        _validate.truth(
+            stationary=request.stationary,
+            last_transitions=request.last_transitions,
+            together=request.together,
+        )
         self._check_returning(schedule)
-        request = Request(shape, statistics, episodes or 0, stationary, last_transitions, together)
         possible = _possible(self.candidates(schedule), schedule, request)
-        chosen: BatchMechanism | ContinualMechanism = least_noise(possible, episodes or 1)
-        return chosen
+        return least_noise(possible, request.episodes or 1)
 
     def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
         """The explicit trust models among which ``mechanism="auto"`` takes the least noise.

@@ -330,7 +330,7 @@ def test_two_arms_are_told_apart():
 def test_visit_variance_of_one_step_reports_by_enumeration(epsilon):
     horizon = 5
     plan = discreet.Local(epsilon, mechanism="one-step").calibrate(
-        Shape(3, 2, horizon), schedule="batch", statistics=("transitions", "rewards")
+        Shape(3, 2, horizon), statistics=("transitions", "rewards")
     )
     q, scale = plan.flip, horizon / (0.5 - plan.flip)
 

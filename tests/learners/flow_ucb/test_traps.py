@@ -30,9 +30,7 @@ class NoHiding(FlowUCB):
 def share(kind, make, seed, users=USERS):
     """Regret as a share of the uniform policy's."""
     mdp, seeds = make(seed), RunSeeds(7, seed)
-    plan = CENTRAL.calibrate(
-        mdp.shape, schedule="batch", statistics=kind.statistics, last_transitions=False
-    )
+    plan = CENTRAL.calibrate(mdp.shape, statistics=kind.statistics, last_transitions=False)
     learner = kind(public_facts(mdp, users), plan, seeds.generator("policy"))
     outcome = run_batches(mdp, learner, seeds)
     assert len(outcome.extras["batches"]) <= 300

@@ -28,6 +28,7 @@ from discreet.privacy.certificates.document import (
     claimed,
     verify,
 )
+from helpers.calibrating import calibrated
 from helpers.certificates import recomputed
 from helpers.refutations import binomial_refutation, gaussian_refutation
 
@@ -264,7 +265,7 @@ def test_golden_plans_are_certified_and_checked(trust, options, users, delta):
 
     more = {"schedule": "continual"} if "episodes" in options else {}
     shape = SHAPE if users is None else Shape(states=2, actions=2, horizon=2)
-    plan = replace(trust, delta=delta).calibrate(shape, **options, **more)
+    plan = calibrated(replace(trust, delta=delta), shape, **options, **more)
     certificate = certify(plan, users=users)
     assert certificate.holds
     assert 0.9 < certificate.ratio <= 1
@@ -331,8 +332,8 @@ def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
 
 
 def test_the_longest_column_is_that_of_the_factorisation():
-    stream = Central(epsilon=1, delta=1e-6, mechanism="toeplitz").calibrate(
-        SHAPE, schedule="continual", episodes=50, stationary=True
+    stream = Central(epsilon=1, delta=1e-6, mechanism="toeplitz").calibrate_stream(
+        SHAPE, episodes=50, stationary=True
     )
     noise, factors = claim_of(stream).noise, stream.noise.factors
     assert noise.squared_norm == factors.column_square() * 4**factors.grid.bits
@@ -341,12 +342,12 @@ def test_the_longest_column_is_that_of_the_factorisation():
 
 def test_of_a_square_root_nothing_is_said_that_is_not_computed():
     again = Central(epsilon=1, delta=1e-6, mechanism="toeplitz", participations=5)
-    stream = again.calibrate(SHAPE, schedule="continual", episodes=50)
+    stream = again.calibrate_stream(SHAPE, episodes=50)
     with pytest.raises(UnsupportedError, match="cover one participation, not 5"):
         claim_of(stream)
     alone = Central(epsilon=1, delta=1e-6, mechanism="toeplitz")
     with pytest.raises(UnsupportedError, match="at most 300,000 episodes, got 300,001"):
-        claim_of(alone.calibrate(SHAPE, schedule="continual", episodes=300_001))
+        claim_of(alone.calibrate_stream(SHAPE, episodes=300_001))
 
 
 def test_epsilon_and_delta_are_the_smaller_of_decimal_and_double():

@@ -19,6 +19,7 @@ from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.mechanisms.noise import Bounded, NoNoise
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.sensitivity import STATISTICS, Sensitivity
+from helpers.calibrating import calibrated
 from helpers.properties import given, st
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
@@ -56,7 +57,7 @@ def noise_of(mechanism, **users):
 def plan_of(trust, schedule, name, *, delta=1e-6, **options):
     if schedule == "continual":
         options = {"schedule": "continual", "episodes": 5} | options
-    return TRUST[trust](epsilon=1, delta=delta, mechanism=name).calibrate(SHAPE, **options)
+    return calibrated(TRUST[trust](epsilon=1, delta=delta, mechanism=name), SHAPE, **options)
 
 
 @pytest.mark.parametrize("key", COVERED, ids="/".join)

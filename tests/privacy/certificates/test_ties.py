@@ -15,6 +15,7 @@ from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.document import claim_of
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.trust import make_trust
+from helpers.calibrating import calibrated
 from helpers.certificates import resealed
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
@@ -31,7 +32,7 @@ def layered(trust, feedback, **options):
 
 
 def of(trust, shape=SHAPE, **options):
-    return lambda: trust.calibrate(shape, **options)
+    return lambda: calibrated(trust, shape, **options)
 
 
 PLANS = {
@@ -95,7 +96,7 @@ def test_no_mechanism_is_left_out():
     for m in everything():
         if m.trust != "none" and f"{m.trust} {m.schedule} {m.name}" not in PLANS:
             trust = make_trust(m.trust, epsilon=2, delta=1e-3, mechanism=m.name)
-            plan = trust.calibrate(SHAPE, **(STREAM if m.schedule == "continual" else {}))
+            plan = calibrated(trust, SHAPE, **(STREAM if m.schedule == "continual" else {}))
             with pytest.raises(UnsupportedError):
                 claim_of(plan)
 
@@ -202,7 +203,7 @@ def test_moves_at_every_shape(horizon, states, last_transitions):
         (Local(1, mechanism="randomized-response"), None),
         (Local(1, mechanism="split"), None),
     ):
-        claim = claim_of(trust.calibrate(shape, **options), users=users)
+        claim = claim_of(calibrated(trust, shape, **options), users=users)
         assert verifier.moves_of(claim.release)[claim.noise.name] == claim.noise.moves()
 
 

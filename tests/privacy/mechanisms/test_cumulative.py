@@ -147,7 +147,7 @@ def test_a_guarantee_speaks_the_notion_of_its_trust_model():
 
 
 def test_values_lie_on_the_released_grid():
-    noise = Central(1, 1e-6).calibrate(Shape(2, 2, 2), schedule="continual", episodes=8).noise
+    noise = Central(1, 1e-6).calibrate_stream(Shape(2, 2, 2), episodes=8).noise
     assert isinstance(noise, ToeplitzNoise)
     block = noise.start(4, sampler()).block(8)
     assert np.array_equal(np.rint(block / noise.unit) * noise.unit, block)
@@ -160,15 +160,13 @@ HUGE = 36 / 2**44 * 1.0000001
 @pytest.mark.parametrize(
     "calibrate",
     [
-        lambda: Local(HUGE, 0, "laplace").calibrate(
-            Shape(1, 1, 6), schedule="continual", episodes=1_000_000
-        ),
+        lambda: Local(HUGE, 0, "laplace").calibrate_stream(Shape(1, 1, 6), episodes=1_000_000),
         lambda: TreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
         lambda: PaddedTreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
         lambda: HonakerNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
         lambda: ToeplitzNoise(episodes=20, steps=1e9).scaled(2.0**40),
-        lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate(
-            Shape(1, 1, 6), schedule="continual", episodes=1_000_000
+        lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate_stream(
+            Shape(1, 1, 6), episodes=1_000_000
         ),
         lambda: Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6)).noise_variance(1_000_000),
     ],

@@ -63,7 +63,7 @@ def values_of(private):
 
 
 def stream(trust, shape, *, episodes, stationary=False):
-    return trust.calibrate(shape, schedule="continual", episodes=episodes, stationary=stationary)
+    return trust.calibrate_stream(shape, episodes=episodes, stationary=stationary)
 
 
 def streams(trust, episodes, stationary):

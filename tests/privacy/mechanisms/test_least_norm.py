@@ -91,8 +91,8 @@ def test_nothing_is_gained_by_a_single_release():
 @pytest.mark.parametrize(("name", "before"), [("tree-honaker", 0.95), ("tree-iid", 0.75)])
 def test_the_running_code_delivers_what_is_guaranteed_and_wastes_little(name, before):
     """The exact epsilon, from impulses through the real stream, was ``before``; now it is one."""
-    mechanism = Central(1, 1e-6, mechanism=name).calibrate(
-        TINY, schedule="continual", statistics=("visits",), episodes=16
+    mechanism = Central(1, 1e-6, mechanism=name).calibrate_stream(
+        TINY, statistics=("visits",), episodes=16
     )
     found = additive(mechanism).epsilon(1e-6)
     assert max(0.99, before) < found <= 1 + 1e-6

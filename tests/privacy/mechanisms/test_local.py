@@ -25,6 +25,7 @@ from discreet.privacy.mechanisms.one_step import OneStepTail
 from discreet.privacy.mechanisms.randomized_response import FlipTail
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
+from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 TINY = Shape(states=2, actions=1, horizon=2)
@@ -51,7 +52,7 @@ def batch(name, shape=TINY, epsilon=1.0, **options):
 
 
 def stream(name, shape=TINY, episodes=50, epsilon=1.0, **options):
-    return trust(name, epsilon).calibrate(shape, schedule="continual", episodes=episodes, **options)
+    return trust(name, epsilon).calibrate_stream(shape, episodes=episodes, **options)
 
 
 def episodes(users, seed=0, shape=TINY):
@@ -98,8 +99,8 @@ def test_an_epsilon_that_no_flip_can_represent_is_refused(mechanism):
     """At 1e-13 a safety factor of 1 + 1e-14 once gave a q above one half."""
     for schedule in ({}, {"schedule": "continual", "episodes": 5}):
         with pytest.raises(CalibrationError, match="Expected epsilon >= "):
-            Local(1e-13, mechanism=mechanism).calibrate(SHAPE, **schedule)
-        plan = Local(1e-9, mechanism=mechanism).calibrate(SHAPE, **schedule)
+            calibrated(Local(1e-13, mechanism=mechanism), SHAPE, **schedule)
+        plan = calibrated(Local(1e-9, mechanism=mechanism), SHAPE, **schedule)
         assert 0 < plan.flip < 0.5
 
 

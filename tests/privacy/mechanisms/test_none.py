@@ -36,15 +36,13 @@ def test_unplayed_actions_are_zero_also_without_privacy():
 def test_it_takes_counts_and_has_no_encoder():
     assert NoPrivacy().calibrate(SHAPE).takes_counts
     assert not NoPrivacy().calibrate(SHAPE).takes_reports
-    stream = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
+    stream = NoPrivacy().calibrate_stream(SHAPE, episodes=3)
     assert not stream.takes_reports
 
 
 @pytest.mark.parametrize("stationary", [False, True])
 def test_a_stream_is_the_running_sum(stationary):
-    mechanism = NoPrivacy().calibrate(
-        SHAPE, schedule="continual", episodes=3, stationary=stationary
-    )
+    mechanism = NoPrivacy().calibrate_stream(SHAPE, episodes=3, stationary=stationary)
     stream = mechanism.open(sampler())
     stream.add(one_user(0))
     seen = stream.add(one_user(1)).visits
@@ -53,7 +51,7 @@ def test_a_stream_is_the_running_sum(stationary):
 
 
 def test_a_stream_says_that_it_has_no_noise_and_guarantees_nothing():
-    mechanism = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
+    mechanism = NoPrivacy().calibrate_stream(SHAPE, episodes=3)
     assert mechanism.name == "none" and mechanism.guarantee == NO_GUARANTEE
     assert mechanism.error_bound(3, 0.1) == 0.0
     assert not mechanism.error_bounds(0.1).any()

@@ -106,7 +106,7 @@ def test_no_privacy_is_exact_and_says_so():
 
 
 def test_exact_stream_accumulates():
-    mechanism = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=True)
+    mechanism = NoPrivacy().calibrate_stream(SHAPE, episodes=3, stationary=True)
     stream = mechanism.open(sampler())
     one = counts(users=1, seed=1)
     first = stream.add(one)
@@ -152,7 +152,7 @@ class TestBadInput:
         with pytest.raises(UnsupportedError, match="no encoder"):
             mechanism.encoder()
         with pytest.raises(UnsupportedError, match="raw counts, not reports"):
-            Central(epsilon=1).calibrate(SHAPE, schedule="continual", episodes=4).encoder()
+            Central(epsilon=1).calibrate_stream(SHAPE, episodes=4).encoder()
         assert mechanism.traffic(3) is None
 
     def refused(self, raw, match, **options):

@@ -16,6 +16,7 @@ from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
+from helpers.calibrating import calibrated as of_schedule
 from helpers.studies import RIVER, advance, begin
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -85,7 +86,7 @@ def trust_of(learner):
 def calibrated(learner):
     spec = OWN[learner]
     length = {"episodes": 8} if spec.schedule == "continual" else {}
-    return trust_of(learner).calibrate(SHAPE, schedule=spec.schedule, **length)
+    return of_schedule(trust_of(learner), SHAPE, schedule=spec.schedule, **length)
 
 
 def test_one_of_your_own_is_calibrated_and_learnt_with(learner):

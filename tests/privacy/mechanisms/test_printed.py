@@ -19,6 +19,7 @@ from discreet.privacy.mechanisms.tree import printed_scale, tree_levels
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.privacy.vectors import calibrate_vectors
+from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 
@@ -29,7 +30,7 @@ def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
     with pytest.warns(DiscreetWarning, match="calibration='exact'"):
         batch = trust.calibrate(SHAPE)
     with pytest.warns(DiscreetWarning):
-        stream = trust.calibrate(SHAPE, schedule="continual", episodes=10)
+        stream = trust.calibrate_stream(SHAPE, episodes=10)
     for mechanism in (batch, stream):
         assert mechanism.guarantee.epsilon == pytest.approx(2 * epsilon)
         assert "claimed" in str(mechanism.guarantee)
@@ -41,7 +42,7 @@ def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
 def test_printed_tree(base, factor):
     trust = Central(1, calibration="paper")
     with pytest.warns(DiscreetWarning, match="papers 003 and 004"):
-        mechanism = trust.calibrate(SHAPE, schedule="continual", episodes=20_000)
+        mechanism = trust.calibrate_stream(SHAPE, episodes=20_000)
     scale = printed_scale(6, 20_000, 1, base)
     assert 36 * tree_levels(20_000) / scale == pytest.approx(factor, abs=0.005)
     assert base != 2 or mechanism.noise.distribution.scale == pytest.approx(scale)
@@ -49,24 +50,22 @@ def test_printed_tree(base, factor):
 
 def test_printed_is_the_default_tree_through_the_front_door():
     with pytest.warns(DiscreetWarning):
-        mechanism = Central(1, calibration="paper").calibrate(
-            SHAPE, schedule="continual", episodes=20_000
-        )
+        mechanism = Central(1, calibration="paper").calibrate_stream(SHAPE, episodes=20_000)
     assert mechanism.name == "tree-laplace"
     assert mechanism.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
     with pytest.warns(DiscreetWarning):
-        iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate(
-            SHAPE, schedule="continual", episodes=20_000
+        iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate_stream(
+            SHAPE, episodes=20_000
         )
     assert iid.guarantee.epsilon == mechanism.guarantee.epsilon
     with pytest.raises(CalibrationError, match="zero at K = 1"):
-        Central(1, calibration="paper").calibrate(SHAPE, schedule="continual", episodes=1)
+        Central(1, calibration="paper").calibrate_stream(SHAPE, episodes=1)
 
 
 def test_printed_gaussian():
     trust = Local(1, 1e-6, mechanism="gaussian", calibration="paper")
     with pytest.warns(DiscreetWarning, match="delta=0"):
-        mechanism = trust.calibrate(SHAPE, schedule="continual", episodes=10, stationary=True)
+        mechanism = trust.calibrate_stream(SHAPE, episodes=10, stationary=True)
     assert mechanism.noise.distribution.sigma == 6
     assert mechanism.guarantee.delta == pytest.approx(
         gaussian_delta(6.0, 6 * math.sqrt(6), 1.0), rel=0.02
@@ -78,7 +77,7 @@ def test_printed_randomised_response():
     with pytest.raises(CalibrationError, match="not a probability"):
         trust.calibrate(SHAPE)
     with pytest.raises(CalibrationError, match="not a probability"):
-        trust.calibrate(SHAPE, schedule="continual", episodes=10)
+        trust.calibrate_stream(SHAPE, episodes=10)
     wide = Local(20, mechanism="randomized-response", calibration="paper")
     with pytest.warns(DiscreetWarning, match="002"):
         mechanism = wide.calibrate(SHAPE)
@@ -91,7 +90,9 @@ def test_printed_randomised_response():
 def test_paper_002_has_its_own_laplace_scale(schedule):
     """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
     options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
-    mechanism = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
+    mechanism = calibrated(
+        Local(0.5, mechanism="laplace", calibration="paper-002"), SHAPE, **options
+    )
     distribution = mechanism.noise if schedule == "batch" else mechanism.noise.distribution
     assert distribution == Laplace(6 * 6 / 0.5)
     assert mechanism.guarantee.epsilon == pytest.approx(0.5)
@@ -114,7 +115,7 @@ def test_paper_002_has_its_own_laplace_scale(schedule):
 def test_a_paper_that_does_not_print_the_mechanism_is_refused(trust, schedule):
     options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     with pytest.raises(UnsupportedError, match=f"Paper {trust.paper} prints no constants"):
-        trust.calibrate(SHAPE, **options)
+        calibrated(trust, SHAPE, **options)
 
 
 @pytest.mark.parametrize(("paper", "tau"), [("paper-000", 379_658), ("paper-001", 500_068)])
@@ -154,7 +155,7 @@ def test_printed_dense_losses():
 def test_what_no_paper_prints_is_refused(trust, schedule):
     options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     with pytest.raises(UnsupportedError, match="No paper prints"):
-        trust.calibrate(SHAPE, **options)
+        calibrated(trust, SHAPE, **options)
 
 
 def test_algorithm_4_as_printed_never_fills_leaf_zero():
@@ -177,7 +178,7 @@ def test_algorithm_4_as_printed_never_fills_leaf_zero():
         return released
 
     assert printed(7) == [0, 0, 1, 0, 1, 2, 3]
-    mechanism = Central(1, mechanism="tree-iid").calibrate(ONE, schedule="continual", episodes=7)
+    mechanism = Central(1, mechanism="tree-iid").calibrate_stream(ONE, episodes=7)
     release = mechanism.open(Silent())
     one = Counts(1, np.ones(ONE.transitions, np.int64), np.zeros(ONE.visits, np.int64))
     assert [release.add(one).visits.item() for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]

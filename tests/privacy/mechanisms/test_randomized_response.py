@@ -89,8 +89,8 @@ def test_a_report_of_anything_but_bits_is_refused(value):
 
 
 def test_pooled_streams_flip_bits_per_step():
-    pooled = TRUST.calibrate(SHAPE, schedule="continual", episodes=4, stationary=True)
-    plain = TRUST.calibrate(SHAPE, schedule="continual", episodes=4)
+    pooled = TRUST.calibrate_stream(SHAPE, episodes=4, stationary=True)
+    plain = TRUST.calibrate_stream(SHAPE, episodes=4)
     assert pooled.flip == plain.flip
     assert pooled.bits == plain.bits == 2 * pooled.cells
     assert pooled.noise_variance(3)["visits"] == pytest.approx(

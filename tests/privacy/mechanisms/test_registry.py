@@ -15,6 +15,7 @@ from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.mechanisms.tree import laplace_nodes
 from discreet.privacy.sampling.samplers import SecureSampler
 from discreet.privacy.trust import TRUST_MODELS
+from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 
@@ -31,7 +32,7 @@ def test_every_entry_loads_a_plan_of_its_schedule(mechanism):
     options = {} if mechanism.trust == "none" else {"epsilon": 1, "delta": 1e-3}
     if options:
         options["mechanism"] = mechanism.name
-    made = trust(**options).calibrate(SHAPE, schedule=mechanism.schedule, episodes=4)
+    made = calibrated(trust(**options), SHAPE, schedule=mechanism.schedule, episodes=4)
     assert isinstance(made, kind) and made.spec == mechanism and made.name == mechanism.name
 
 
@@ -46,7 +47,7 @@ def test_pure_mechanisms_deliver_no_delta_and_others_use_it(mechanism):
     options = {"schedule": mechanism.schedule} | (
         {"episodes": 4} if mechanism.schedule == "continual" else {}
     )
-    assert trust.calibrate(SHAPE, **options).guarantee.delta == (0.0 if mechanism.pure else 1e-3)
+    assert calibrated(trust, SHAPE, **options).guarantee.delta == (0.0 if mechanism.pure else 1e-3)
 
 
 @pytest.fixture
@@ -90,8 +91,8 @@ def test_noise_of_the_wrong_party_is_refused(trust, by_devices):
     ):
         registry.register(registry.MechanismSpec(trust, schedule, "mine", wrong))
         with pytest.raises(InvalidInputError, match="change by_devices"):
-            TRUST_MODELS[trust](1, 1e-3, mechanism="mine").calibrate(
-                SHAPE, schedule=schedule, episodes=4
+            calibrated(
+                TRUST_MODELS[trust](1, 1e-3, mechanism="mine"), SHAPE, schedule=schedule, episodes=4
             )
 
 
@@ -101,7 +102,7 @@ def test_a_curators_tree_is_no_noise_of_devices_and_sums_are_not_shuffled():
     tree = AddedContinually(laplace_nodes, by_devices=True)
     registry.register(registry.MechanismSpec("local", "continual", "mine", tree))
     with pytest.raises(InvalidInputError, match="TreeNoise, which a curator draws"):
-        Local(1, mechanism="mine").calibrate(SHAPE, schedule="continual", episodes=4)
+        Local(1, mechanism="mine").calibrate_stream(SHAPE, episodes=4)
     registry.register(registry.MechanismSpec("shuffle", "batch", "mine", mine))
     with pytest.raises(InvalidInputError, match="mechanism of messages under 'shuffle'"):
         Shuffle(1, 1e-3, mechanism="mine").calibrate(SHAPE)
@@ -204,7 +205,7 @@ TRUSTS = [
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda t: f"{t.notion}-{t.mechanism}")
 def test_secure_streams_are_stamped_and_plausible(trust):
     pytest.importorskip("opendp")
-    mechanism = trust.calibrate(TINY, schedule="continual", episodes=8)
+    mechanism = trust.calibrate_stream(TINY, episodes=8)
     release = mechanism.open(SecureSampler())
     transitions = np.zeros(TINY.transitions, np.int64)
     transitions[:, 0, 0, 1] = 1

@@ -22,7 +22,7 @@ KINDS = [
 def plan(request):
     name, stationary = request.param
     trust = Local(3, mechanism=name)
-    return trust.calibrate(SHAPE, schedule="continual", episodes=6, stationary=stationary)
+    return trust.calibrate_stream(SHAPE, episodes=6, stationary=stationary)
 
 
 def test_it_adds_no_noise_to_true_counts(plan):

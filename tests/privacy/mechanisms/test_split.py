@@ -51,7 +51,7 @@ def test_what_cannot_be_calibrated():
     with pytest.raises(InvalidInputError, match="something to release"):
         plan_of(("transitions",), Shape(2, 2, 1))
     with pytest.raises(DiscreetError, match="split"):
-        TRUST.calibrate(SHAPE, schedule="continual", episodes=10)
+        TRUST.calibrate_stream(SHAPE, episodes=10)
 
 
 def test_noise_is_stated_by_statistic():

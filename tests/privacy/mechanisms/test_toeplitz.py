@@ -22,7 +22,7 @@ TINY = Shape(states=2, actions=1, horizon=1)
 
 def plan(episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):
     trust = Central(epsilon, delta, mechanism="toeplitz")
-    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
+    return trust.calibrate_stream(shape, episodes=episodes, **options)
 
 
 def dense(f):

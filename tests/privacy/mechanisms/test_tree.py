@@ -27,7 +27,7 @@ TREES = ("tree-laplace", "tree-gaussian", "tree-honaker", "tree-iid")
 
 def plan(name, episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):
     trust = Central(epsilon, delta, mechanism=name)
-    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
+    return trust.calibrate_stream(shape, episodes=episodes, **options)
 
 
 @pytest.mark.core

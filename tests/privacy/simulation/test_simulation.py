@@ -31,9 +31,7 @@ def keep(row, transitions, visits, rewards, memory, model, values, actions, prob
 
 
 def plan_of(trust, episodes, stationary):
-    return trust.calibrate(
-        MDP.shape, schedule="continual", episodes=episodes, stationary=stationary
-    )
+    return trust.calibrate_stream(MDP.shape, episodes=episodes, stationary=stationary)
 
 
 def compiled(plan, policy, stochastic, rng):
