@@ -203,6 +203,10 @@ def test_a_closed_output_is_an_error_and_a_closed_error_output_is_nothing(folder
         assert done.returncode == code
         assert words in done.stderr and done.stderr.count("\n") == bool(words)
         assert everything_in(folder) == before
+    code = "import os; from discreet.cli.output import open_streams; open_streams(); "
+    code += "raise SystemExit(os.open('made', os.O_CREAT))"
+    closed = ["/bin/sh", "-c", f'exec {sys.executable} -c "{code}" <&- >&- 2>&-']
+    assert subprocess.run(closed).returncode > 2
 
 
 def test_what_was_released_and_could_not_be_shown_is_shown_again_at_no_cost(folder, said, discreet):

@@ -12,6 +12,7 @@ from discreet.cli.app import make_app
 from discreet.service.analyser import make_analyser
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.users import diaries
+from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.server import make_shuffler
 from helpers.services import serving
 
@@ -58,6 +59,38 @@ def test_what_is_refused_leaves_no_folder(discreet, small, tmp_path):
     assert code == 2 and "Expected episodes >= 100000" in err
     assert not where.exists()
     assert discreet("service", "init", str(where), *small)[0] == 0
+
+
+DESIGN = """
+states = ["ill", "well"]
+actions = ["wait", "treat"]
+steps = 2
+episodes = 40
+
+[[allowed]]
+states = ["well"]
+actions = ["wait"]
+
+[trust]
+model = "shuffle"
+epsilon = 4
+delta = 1e-4
+"""
+
+
+def test_a_service_is_founded_by_the_file_of_a_design(discreet, tmp_path):
+    (tmp_path / "d.toml").write_text(DESIGN)
+    words = ("--design", str(tmp_path / "d.toml"), "--rehearsal")
+    code, _, err = discreet("service", "init", str(tmp_path / "a"), *words)
+    assert code == 0, err
+    charter = Charter.read(tmp_path / "a" / "charter.json")
+    assert charter.names["states"] == ("ill", "well") and len(charter.allowed) == 1
+    code, _, err = discreet("service", "init", str(tmp_path / "b"), *words, "--trust", "central")
+    assert code == 2 and 'Expected model = "shuffle" in [trust] of a service' in err
+    (tmp_path / "d.toml").write_text(DESIGN.replace("epsilon = 4", ""))
+    code, _, err = discreet("service", "init", str(tmp_path / "b"), *words)
+    assert code == 2 and "Expected an epsilon" in err
+    assert not (tmp_path / "b").exists()
 
 
 def test_bad_input_is_one_sentence(discreet, folder, tmp_path):

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ from discreet.cli.output import (
     warn,
     warn_of_guarantee,
 )
+from discreet.cli.study import DesignOptions, Learning
 from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -55,21 +56,13 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True)
-class Guaranteed:
-    """Options on what is guaranteed."""
+class Terms:
+    """Options on what is agreed besides the design."""
 
-    epsilon: Annotated[float, typer.Option(help="Epsilon of the guarantee.")] = 1.0
-    delta: Annotated[float, typer.Option(help="Delta of the guarantee.")] = 1e-6
-    honest: Annotated[
-        float,
-        typer.Option(help="Fraction of users whose noise is counted on, 0.95 at most."),
-    ] = 0.95
-    participations: Annotated[
-        int, typer.Option(help="In how many batches one person may take part.")
-    ] = 1
     min_users: Annotated[
-        int, typer.Option(help="Users of the smallest batch. 0: a hundredth of all users.")
-    ] = 0
+        int | None,
+        typer.Option(help="Users of the smallest batch. Left out: a hundredth of all users."),
+    ] = None
     patience: Annotated[
         int, typer.Option(help="Seconds after which an open batch is discarded.")
     ] = 7 * 86_400
@@ -78,32 +71,13 @@ class Guaranteed:
     ] = "a study with discreet"
 
 
-@dataclass(frozen=True)
-class Studied:
-    """Options on what is learnt."""
-
-    learner: Annotated[str, typer.Option(help="Learner; it must learn in batches.")] = "flow-ucb"
-    states: Annotated[str, typer.Option(help="Number of states, or their names with commas.")] = "4"
-    actions: Annotated[
-        str,
-        typer.Option(
-            help="Number of actions, or their names with commas. The first one is what is done "
-            "without a study."
-        ),
-    ] = "2"
-    steps: Annotated[str, typer.Option(help="Number of steps, or their names with commas.")] = "6"
-    start: Annotated[
-        str, typer.Option(help="States in which episodes begin, with commas, if this is public.")
-    ] = ""
-    episodes: Annotated[int, typer.Option(help="How many reports are counted in all.")] = 10_000
-
-
 @app.command("init")
 @grouped
 def init(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
-    guaranteed: Guaranteed,
-    studied: Studied,
+    design: DesignOptions,
+    learning: Learning,
+    terms: Terms,
     url: Annotated[str, typer.Option(help="Address of the shuffler.")] = _URL,
     store: Annotated[
         str, typer.Option(help="The shuffler's store: an SQLite file, or postgresql://...")
@@ -114,45 +88,30 @@ def init(
     """Set up a study: charter, keys, and a folder for each role."""
     need_extra(_PACKAGES, "service")
     from discreet.privacy.trust import Shuffle
+    from discreet.service import setup
     from discreet.service.configs import check_url
-    from discreet.service.setup import Terms, setup_service
 
     check_url(url)
-    warn_of_guarantee(guaranteed.epsilon, guaranteed.delta)
+    written = design.read(learning.given())
+    trust = {"model": "shuffle", "honest": float(setup.HONEST), **written.trust}
+    if terms.min_users is not None:
+        trust["min_users"] = terms.min_users
+    arguments = replace(written, trust=trust).arguments()
+    if not isinstance(arguments["trust"], Shuffle):
+        raise InvalidInputError(
+            f'Expected model = "shuffle" in [trust] of a service, got {trust["model"]!r}; '
+            f"`discreet study start` takes the other trust models."
+        )
+    warn_of_guarantee(arguments["trust"].epsilon, arguments["trust"].delta)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the guarantee; some seconds ...")
-    service = setup_service(
-        folder,
-        Terms(
-            purpose=guaranteed.purpose,
-            patience=guaranteed.patience,
-            rehearsal=rehearsal,
-        ),
-        trust=Shuffle(
-            guaranteed.epsilon,
-            guaranteed.delta,
-            honest=guaranteed.honest,
-            participations=guaranteed.participations,
-            min_users=guaranteed.min_users,
-        ),
-        url=url,
-        store=store,
-        learner=studied.learner,
-        states=_names(studied.states),
-        actions=_names(studied.actions),
-        horizon=_names(studied.steps),
-        start_states=[name.strip() for name in studied.start.split(",")] if studied.start else None,
-        episodes=studied.episodes,
-    )
+    agreed = setup.Terms(purpose=terms.purpose, patience=terms.patience, rehearsal=rehearsal)
+    service = setup.setup_service(folder, agreed, url=url, store=store, **arguments)
     if json:
         echo_json(_said(service.charter) | {"folder": str(folder)})
         return
     _show_charter(service.charter)
     say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
-
-
-def _names(text: str) -> int | list[str]:
-    return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
 
 
 @app.command("demo")
