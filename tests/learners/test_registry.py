@@ -185,7 +185,7 @@ def test_the_line_of_a_continual_learner_comes_from_its_class():
 
 @pytest.mark.core
 def test_a_learner_of_yours_may_have_a_bound_of_its_own():
-    bound = RegretBound("S·sqrt(K)", lambda size: size.S * size.K**0.5)
+    bound = RegretBound("S·sqrt(K)")
     spec = LearnerSpec.of_continual(Greedy, paper="", own_bounds={"none": bound}, trusts=("none",))
     assert spec.bound == "none: S·sqrt(K)"
     assert spec.bounds["none"](3, 2, 5, 100.0) == 30.0

@@ -1,4 +1,4 @@
-"""Regret bounds, upper and lower, as callables: up to constants and logarithms, as printed.
+"""Regret bounds, upper and lower, as texts that are computed: up to constants and logarithms.
 
 ``BOUNDS[learner][trust]`` is what a paper proves for a learner under a trust model with its printed
 constants and noise, ``BY_ERROR`` the theorems for any noise, by how far it goes; `bounds_of` finds
@@ -14,41 +14,45 @@ a dotted slope.
 2400
 """
 
+import functools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import CodeType
+
+_TOKEN = re.compile(r"sqrt|ln|log|min|eps|delta|exp|C_M|E_eps|E'|c_\d|\w|\d|[-+·/(),^]|[²³⁴⁵⁶]")
+_POWERS = {"²": "**2", "³": "**3", "⁴": "**4", "⁵": "**5", "⁶": "**6"}
+_NAMES = {"X": "S", "C_M": "C", "E'": "E_prime"}
+_FUNCTIONS = {"sqrt": math.sqrt, "ln": math.log, "log": math.log, "exp": math.exp, "min": min}
 
 
-@dataclass(frozen=True)
-class Size:
-    """What a bound depends on: states (X in 000, 001 and 004), actions, horizon, episodes."""
+@functools.cache
+def _formula(text: str) -> CodeType:
+    """Compiled words of a bound: letters side by side are factors, ``·`` between them may stand.
 
-    S: int  # in 004 those of all layers together
-    A: int
-    H: int
-    K: float
-    epsilon: float  # infinite without privacy
-    support: float | None = None  # C_M of 004; None is its worst case X·sqrt(A)
-    delta: float = 1e-6  # delta_0 of 002, of noise that needs one
-    errors: tuple[float, ...] = ()  # of `BY_ERROR`: what its text names after the first term
-
-    @property
-    def steps(self) -> float:
-        """T = K·H."""
-        return self.K * self.H
-
-    @property
-    def cumulative_support(self) -> float:
-        """C_M (004, before Theorem 3.3)."""
-        return self.S * math.sqrt(self.A) if self.support is None else self.support
+    At e^eps an epsilon above one counts as one: it stands below a minimum with one.
+    """
+    plain = text.removeprefix("printed: ").removesuffix(", Bayesian")
+    said, before = "", ""
+    for token in _TOKEN.findall(plain.replace("e^eps", "exp(min(eps, 1))")):
+        starts = token == "(" or (token[0].isalnum() and token not in _POWERS)
+        if starts and (before == ")" or before[:1].isalnum()) and before not in _FUNCTIONS:
+            said += "*"
+        said += _POWERS.get(token) or ("*" if token == "·" else _NAMES.get(token, token))
+        before = token
+    return compile(said, text, "eval")
 
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A bound on the regret."""
+    """A bound on the regret.
 
-    text: str  # as a person reads it
-    shape: Callable[[Size], float] = field(compare=False)  # up to constants and logarithms
+    >>> RegretBound("S²A·sqrt(H³K)/eps + c_1")(S=2, A=3, H=1, K=4.0, epsilon=0.5, c_1=7.0)
+    55.0
+    """
+
+    text: str  # as a person reads it, and what is computed: up to constants and logarithms
     where: str = ""  # it is printed, or what it follows from ("not printed: ...")
     proven: bool = True  # False where the printed proof has a gap, or drops a term
     layered: bool = False  # S is the number of states of all layers together (X of 004)
@@ -63,256 +67,123 @@ class RegretBound:
         *,
         support: float | None = None,
         delta: float = 1e-6,
-        errors: tuple[float, ...] = (),
+        **errors: float,
     ) -> float:
-        """Its value for one problem size."""
-        return self.shape(Size(S, A, H, K, epsilon, support, delta, errors))
+        """Its value for one problem size: S states, A actions, H steps, K episodes.
 
+        Args:
+            S: states (X in 000, 001 and 004).
+            A: actions.
+            H: steps.
+            K: episodes; T is K·H.
+            epsilon: infinite without privacy.
+            support: C_M of 004; None is its worst case X·sqrt(A).
+            delta: delta_0 of 002, of noise that needs one.
+            errors: of `BY_ERROR`, by name, ``E_prime`` for E'.
+        """
+        sizes = {"S": S, "A": A, "H": H, "K": K, "T": K * H, "eps": epsilon, "delta": delta}
+        most = S * math.sqrt(A) if support is None else support
+        names = {**_FUNCTIONS, **sizes, "C": most, **errors, "__builtins__": {}}
+        return float(eval(_formula(self.text), names))
 
-def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: str) -> RegretBound:
-    """The non-private part, and the price of privacy."""
-    return RegretBound(
-        f"{first.text} + {text}",
-        lambda n: first.shape(n) + more(n),
-        where,
-        first.proven,
-        first.layered,
-    )
+    def plus(self, text: str, where: str) -> "RegretBound":
+        """With a price of privacy."""
+        return replace(self, text=f"{self.text} + {text}", where=where)
 
 
 def _continual(free: RegretBound, central: str, local: str = "") -> dict[str, RegretBound]:
     """A non-private bound, and with the price of a tree or of reports, where they are printed."""
-    tree = _sum(free, "S²AH³/eps", lambda n: n.S**2 * n.A * n.H**3 / n.epsilon, central)
-    reports = _sum(
-        free,
-        "S²A·sqrt(H⁵T)/eps",
-        lambda n: n.S**2 * n.A * math.sqrt(n.H**5 * n.steps) / n.epsilon,
-        local,
-    )
-    return {"none": free, "central": tree} | ({"local": reports} if local else {})
+    found = {"none": free, "central": free.plus("S²AH³/eps", central)}
+    return found | ({"local": free.plus("S²A·sqrt(H⁵T)/eps", local)} if local else {})
 
 
 _TABLE = "003, Table 1"
-_BERNSTEIN = RegretBound(
-    "sqrt(SAH²T)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.steps), "Azar et al. 2017, bonus 2"
-)
-_HOEFFDING = RegretBound("sqrt(SAH³T)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.steps), _TABLE)
-_WIDER = RegretBound("sqrt(S²AH³T)", lambda n: math.sqrt(n.S**2 * n.A * n.H**3 * n.steps), _TABLE)
-_UCRL = RegretBound("HS·sqrt(AT)", lambda n: n.H * n.S * math.sqrt(n.A * n.steps), "002, Theorem 5")
-_SUPPORT = RegretBound(
-    "printed: H·C_M·sqrt(K)",
-    lambda n: n.H * n.cumulative_support * math.sqrt(n.K),
-    "004, Theorem 3.3",
-    proven=False,  # without 2H·sqrt(K·ln(XA/H)) of (D.4) and HX²A·ln iota·log K of (D.3)
-    layered=True,
-)
-_BANDIT = RegretBound(
-    _SUPPORT.text,
-    _SUPPORT.shape,
-    "004, Theorem 4.2",
-    proven=False,  # its proof replaces q/u by 1/u in a negative term
-    layered=True,
-)
-_PE_001 = RegretBound(
-    "sqrt(XAH³K)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.K), "001, Theorem 6"
-)
-_PE_000 = RegretBound(
-    "sqrt(X²AH⁵K)", lambda n: math.sqrt(n.S**2 * n.A * n.H**5 * n.K), "000, Theorem 6"
-)
-_SDP_001 = _sum(
-    _PE_001, "X³AH⁶/eps", lambda n: n.S**3 * n.A * n.H**6 / n.epsilon, "001, Theorem 11"
-)
-_SDP_000 = _sum(
-    _PE_000, "X³A²H⁶/eps", lambda n: n.S**3 * n.A**2 * n.H**6 / n.epsilon, "000, Theorem 11"
-)
+_BERNSTEIN = RegretBound("sqrt(SAH²T)", "Azar et al. 2017, bonus 2")
+_WIDER = RegretBound("sqrt(S²AH³T)", _TABLE)
+_UCRL = RegretBound("HS·sqrt(AT)", "002, Theorem 5")
+# Not proven: without 2H·sqrt(K·ln(XA/H)) of (D.4) and HX²A·ln iota·log K of (D.3).
+_SUPPORT = RegretBound("printed: H·C_M·sqrt(K)", "004, Theorem 3.3", proven=False, layered=True)
+# Not proven: its proof replaces q/u by 1/u in a negative term.
+_BANDIT = replace(_SUPPORT, where="004, Theorem 4.2")
+_PE_001 = RegretBound("sqrt(XAH³K)", "001, Theorem 6")
+_PE_000 = RegretBound("sqrt(X²AH⁵K)", "000, Theorem 6")
 
 
-def _elimination(free: RegretBound, actions: int) -> dict[str, RegretBound]:
-    """Theorem 6 of 000 or 001, which is for any E, with the E of batches released otherwise: ours.
+def _elimination(free: RegretBound, price: str) -> dict[str, RegretBound]:
+    """Theorem 11 of 000 or 001, and Theorem 6, for any E, with that of other releases: ours.
 
     E is O(H/eps) of one central release and O(H·sqrt(K)/eps) of sums of K local reports.
     """
-    price = "X³AH⁶" if actions == 1 else "X³A²H⁶"
     source = f"not printed: {free.where} with E ="
-
-    def noise(n: Size) -> float:
-        return float(n.S**3 * n.A**actions * n.H**6) / n.epsilon
-
     return {
-        "central": _sum(free, f"{price}/eps", noise, f"{source} H/eps"),
-        "local": _sum(
-            free,
-            f"{price}·sqrt(K)/eps",
-            lambda n: noise(n) * math.sqrt(n.K),
-            f"{source} H·sqrt(K)/eps",
-        ),
+        "none": free,
+        "shuffle": free.plus(f"{price}/eps", free.where.replace("Theorem 6", "Theorem 11")),
+        "central": free.plus(f"{price}/eps", f"{source} H/eps"),
+        "local": free.plus(f"{price}·sqrt(K)/eps", f"{source} H·sqrt(K)/eps"),
     }
 
 
-def _table_1(noise: str, text: str, price: Callable[[Size], float]) -> RegretBound:
-    return _sum(_UCRL, text, price, f"002, Theorem 5 and Table 1 ({noise})")
-
-
-def _root(n: Size) -> float:
-    return math.sqrt(n.K * math.log(1 / n.delta))
-
-
 LDP_OBI: Mapping[str, RegretBound] = {
-    "laplace": _table_1(
-        "Laplace",
-        "H³S²A·sqrt(K)/eps",
-        lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.K) / n.epsilon,
-    ),
-    "gaussian": _table_1(
-        "Gaussian",
-        "H³S²A·sqrt(K·ln(1/delta))/eps",
-        lambda n: n.H**3 * n.S**2 * n.A * _root(n) / n.epsilon,
-    ),
-    "randomized-response": _table_1(
-        "randomised response",
-        "H³S²A·sqrt(HK)/eps",
-        lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.H * n.K) / n.epsilon,
-    ),
-    "bounded": _table_1(
-        "bounded noise",
-        "H²S³A·sqrt(AK·ln(1/delta))/eps",
-        lambda n: n.H**2 * n.S**3 * n.A * math.sqrt(n.A) * _root(n) / n.epsilon,
-    ),
+    mechanism: _UCRL.plus(price, f"002, Theorem 5 and Table 1 ({noise})")
+    for mechanism, noise, price in (
+        ("laplace", "Laplace", "H³S²A·sqrt(K)/eps"),
+        ("gaussian", "Gaussian", "H³S²A·sqrt(K·ln(1/delta))/eps"),
+        ("randomized-response", "randomised response", "H³S²A·sqrt(HK)/eps"),
+        ("bounded", "bounded noise", "H²S³A·sqrt(AK·ln(1/delta))/eps"),
+    )
 }
 """Randomiser -> bound of LDP-OBI in a stationary MDP: the rows of 002's Table 1."""
 
 BY_ERROR: Mapping[str, RegretBound] = {
-    "000, Theorem 6": _sum(
-        _PE_000, "X³A²H⁵·E", lambda n: n.S**3 * n.A**2 * n.H**5 * n.errors[0], "000, Theorem 6"
-    ),
-    "001, Theorem 6": _sum(
-        _PE_001, "X³AH⁵·E", lambda n: n.S**3 * n.A * n.H**5 * n.errors[0], "001, Theorem 6"
-    ),
-    "002, Theorem 5": _sum(
-        _UCRL,
-        "SAH²·c_3 + H²S²A·c_4 + SAH·c_2 + SAH·c_1",
-        lambda n: (
-            n.S
-            * n.A
-            * n.H
-            * (n.H * n.errors[2] + n.H * n.S * n.errors[3] + n.errors[1] + n.errors[0])
-        ),
-        "002, Theorem 5",
-    ),
-    "003, Theorem 4.1": _sum(
-        _BERNSTEIN, "S²AH²·E", lambda n: n.S**2 * n.A * n.H**2 * n.errors[0], "003, Theorem 4.1"
-    ),
-    "004, Theorem 3.3": _sum(
-        _SUPPORT,
-        "HX²A·E + H·E_eps",
-        lambda n: n.H * (n.S**2 * n.A * n.errors[0] + n.errors[1]),
-        "004, Theorem 3.3",
-    ),
-    "004, Theorem 4.2": _sum(
-        _BANDIT,
-        "HX⁴A·E + A·E'·sqrt(X³K)",
-        lambda n: n.H * n.S**4 * n.A * n.errors[0] + n.A * n.errors[1] * math.sqrt(n.S**3 * n.K),
-        "004, Theorem 4.2",
-    ),
+    where: free.plus(price, where)
+    for where, free, price in (
+        ("000, Theorem 6", _PE_000, "X³A²H⁵·E"),
+        ("001, Theorem 6", _PE_001, "X³AH⁵·E"),
+        ("002, Theorem 5", _UCRL, "SAH²·c_3 + H²S²A·c_4 + SAH·c_2 + SAH·c_1"),
+        ("003, Theorem 4.1", _BERNSTEIN, "S²AH²·E"),
+        ("004, Theorem 3.3", _SUPPORT, "HX²A·E + H·E_eps"),
+        ("004, Theorem 4.2", _BANDIT, "HX⁴A·E + A·E'·sqrt(X³K)"),
+    )
 }
-"""Where -> the theorem for any noise; its ``errors`` are (E,), (c_1, c_2, c_3, c_4), (E, E_eps) or
-(E, E'), bounds on the noise at all times."""
+"""Where -> the theorem for any noise, with bounds E, c_1, ... on the noise at all times."""
 
 BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
     "ucbvi": {"none": _BERNSTEIN},
     "dp-ucbvi": _continual(_BERNSTEIN, "003, Theorem 5.2", "003, Theorem 5.7"),
-    "private-ucb-vi": _continual(_HOEFFDING, _TABLE, _TABLE),
+    "private-ucb-vi": _continual(RegretBound("sqrt(SAH³T)", _TABLE), _TABLE, _TABLE),
     "private-ucb-po": _continual(_WIDER, _TABLE, _TABLE),
     "pucb": _continual(_WIDER, _TABLE),
     "ldp-obi": {"none": _UCRL, "local": LDP_OBI["laplace"]},
-    "psrl": {
-        "none": RegretBound("HS·sqrt(AT), Bayesian", _UCRL.shape, "Osband, Russo and Van Roy 2013")
-    },
-    "pe": {"none": _PE_001, "shuffle": _SDP_001, **_elimination(_PE_001, 1)},
-    "sdp-pe": {"none": _PE_001, "shuffle": _SDP_001, **_elimination(_PE_001, 1)},
+    "psrl": {"none": RegretBound(f"{_UCRL.text}, Bayesian", "Osband, Russo and Van Roy 2013")},
+    "pe": _elimination(_PE_001, "X³AH⁶"),
+    "sdp-pe": _elimination(_PE_001, "X³AH⁶"),
     "private-uc-o-reps": {
         "none": _SUPPORT,
-        "central": _sum(
-            _SUPPORT,
-            "X²AH²/eps",
-            lambda n: n.S**2 * n.A * n.H**2 / n.epsilon,
-            "004, Theorem 5.2",
-        ),
-        "local": _sum(
-            _SUPPORT,
-            "X²AH²·sqrt(K)/eps",
-            lambda n: n.S**2 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
-            "004, Theorem 5.8",
-        ),
+        "central": _SUPPORT.plus("X²AH²/eps", "004, Theorem 5.2"),
+        "local": _SUPPORT.plus("X²AH²·sqrt(K)/eps", "004, Theorem 5.8"),
     },
     "private-uob-lbps": {
         "none": _BANDIT,
-        "central": _sum(
-            _BANDIT,
-            "AH·sqrt(X³K)/eps",
-            lambda n: n.A * n.H * math.sqrt(n.S**3 * n.K) / n.epsilon,
-            "004, Theorem 5.2",
-        ),
-        "local": _sum(
-            _BANDIT,
-            "X⁴AH²·sqrt(K)/eps",
-            lambda n: n.S**4 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
-            "004, Theorem 5.8",
-        ),
+        "central": _BANDIT.plus("AH·sqrt(X³K)/eps", "004, Theorem 5.2"),
+        "local": _BANDIT.plus("X⁴AH²·sqrt(K)/eps", "004, Theorem 5.8"),
     },
 }
 """Learner -> trust model -> bound, for the printed constants."""
 
-VERSION_000: Mapping[str, RegretBound] = {
-    "none": _PE_000,
-    "shuffle": _SDP_000,
-    **_elimination(_PE_000, 2),
-}
+VERSION_000: Mapping[str, RegretBound] = _elimination(_PE_000, "X³A²H⁶")
 """Policy elimination with ``fine="mixture"``."""
 
-_FREE = RegretBound(
-    "H·sqrt(SAK)", lambda n: n.H * math.sqrt(n.S * n.A * n.K), "002, Section 3 (stationary)"
-)
-_FREE_BY_STEP = RegretBound(
-    "sqrt(SAH²T)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.steps), "003, Table 1"
-)
+_FREE = RegretBound("H·sqrt(SAK)", "002, Section 3 (stationary)")
 LOWER: Mapping[str, RegretBound] = {
     "none": _FREE,
-    "central": _sum(
-        _FREE,
-        "SAH·log(KH)/eps",
-        lambda n: n.S * n.A * n.H * math.log(n.steps) / n.epsilon,
-        "Vietri et al. 2020, as quoted in 002, Section 1",
-    ),
-    "shuffle": _sum(
-        RegretBound("sqrt(XAH³K)", _FREE_BY_STEP.shape),
-        "XAH/eps",
-        lambda n: n.S * n.A * n.H / n.epsilon,
-        "001, Section VII: SDP implies JDP",
-    ),
-    "local": RegretBound(
-        "H·sqrt(SAK)/min(e^eps - 1, 1)",
-        lambda n: n.H * math.sqrt(n.S * n.A * n.K) / min(math.expm1(min(n.epsilon, 1)), 1.0),
-        "002, Theorem 2",
-    ),
+    "central": _FREE.plus("SAH·log(KH)/eps", "Vietri et al. 2020, as quoted in 002, Section 1"),
+    "shuffle": RegretBound("sqrt(XAH³K) + XAH/eps", "001, Section VII: SDP implies JDP"),
+    "local": RegretBound("H·sqrt(SAK)/min(e^eps - 1, 1)", "002, Theorem 2"),
 }
 """Trust model -> what no learner can beat on every MDP, up to constants.
 
 In 001 steps have models of their own; the others are for stationary MDPs.
 """
-
-LOWER_WITHOUT_PRIVACY: Mapping[str, RegretBound] = {
-    "002": _FREE,
-    "003": _FREE_BY_STEP,
-    "004, full information": RegretBound(
-        "sqrt(XAHK)", lambda n: math.sqrt(n.S * n.A * n.H * n.K), "004, Table 1"
-    ),
-    "004, bandit": RegretBound(
-        "sqrt(XAH²K)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.K), "004, Table 1"
-    ),
-}
-"""Paper and feedback -> the bound without privacy that it compares itself with."""
-
 
 _LIKE_PRINTED = {"laplace", "tree-laplace", "tree-iid", "bits", "randomized-response"}
 """Noise of the order H/eps on a counter, as printed."""
@@ -369,14 +240,6 @@ def _with_gaussian(theorem: RegretBound, trust: str, pooled: bool) -> RegretBoun
     Counters of all steps together (``pooled``) move by up to H for one user, all others by one.
     """
     terms = "H" + "²" * pooled + "K" * (trust == "local")
-
-    def error(n: Size) -> float:
-        users = n.K if trust == "local" else 1.0
-        return math.sqrt(n.H ** (1 + pooled) * users * math.log(1 / n.delta)) / n.epsilon
-
-    return replace(
-        theorem,
-        text=theorem.text.replace("·E", f"·sqrt({terms}·ln(1/delta))/eps"),
-        shape=lambda n: theorem.shape(replace(n, errors=(error(n),))),
-        where=f"not printed: {theorem.where} with E = sqrt({terms}·ln(1/delta))/eps",
-    )
+    error = f"sqrt({terms}·ln(1/delta))/eps"
+    where = f"not printed: {theorem.where} with E = {error}"
+    return replace(theorem, text=theorem.text.replace("·E", f"·{error}"), where=where)
