@@ -557,7 +557,7 @@ def test_every_exploration_policy_of_000_has_as_many_users():
             np.random.default_rng(0),
             settings,
         )
-        learner.position = len(learner.script) - 1
+        learner._batches = len(learner.script) - 1
         played[literal] = learner.ask()
     policy, users = played[True].policy, played[True].users
     assert policy.stratified and not played[False].policy.stratified
