@@ -3,11 +3,10 @@
 Plug-ins: an installed package adds by *entry points*, in the groups ``discreet.learners``,
 ``discreet.environments`` and ``discreet.mechanisms``; a module of your own adds when it is imported
 (``--import my_module``, ``imports = ["my_module"]`` in an experiment file) by calling ``register``.
-Nothing is loaded before its name is asked for: `discreet list` reads source files without running
-them. Results keep a fingerprint of the code that made them.
+Nothing is loaded before its name is asked for. Results keep a fingerprint of the code that made
+them.
 """
 
-import ast
 import functools
 import hashlib
 import importlib
@@ -22,8 +21,6 @@ from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-    from discreet._types import Plain
 
 FAILURES = (Exception, SystemExit)
 """What other people's modules may raise when they are imported: one that ends the program does not
@@ -100,18 +97,6 @@ def first_line(module: str, name: str) -> str:
     pattern = rf'^(?:(?:class|def) {name}\b.*?|{name} = .*?\)\n)"""(.*?)(?:\n|""")'
     found = re.search(pattern, _text(module), re.DOTALL | re.MULTILINE)
     return found[1].strip() if found else ""
-
-
-def defaults(module: str, name: str) -> "dict[str, Plain]":
-    """The keyword arguments of a function in a module of discreet, with their defaults.
-
-    >>> defaults("discreet.mdp.environments.synthetic", "RiverSwim")
-    {'states': 4, 'horizon': 6, 'relabel': None}
-    """
-    functions = [f for f in ast.parse(_text(module)).body if isinstance(f, ast.FunctionDef)]
-    found = next(f for f in functions if f.name == name).args
-    pairs = zip(found.kwonlyargs, found.kw_defaults, strict=True)
-    return {key.arg: ast.literal_eval(value) for key, value in pairs if value is not None}
 
 
 def _text(module: str) -> str:

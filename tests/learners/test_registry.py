@@ -201,12 +201,6 @@ def test_privacy_costs_regret_in_the_bounds_and_the_cost_shrinks_with_epsilon(na
         assert (costs[0] > costs[-1]) == (trust != "none")
 
 
-@pytest.mark.parametrize("name", learner_names())
-def test_what_is_listed_is_what_the_learner_says(name):
-    spec = get_learner(name)
-    assert registry.listing(name)[1:] == (spec.summary, spec.schedule, spec.trusts)
-
-
 def test_a_learner_of_ones_own_is_listed():
     register(entry("uniform", "batch", make=Uniform))
     assert registry.listing("uniform").summary == "a test"

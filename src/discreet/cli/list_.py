@@ -1,4 +1,4 @@
-"""`discreet list`: everything that has a name; nothing that is listed is loaded for it."""
+"""`discreet list`: everything that has a name."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -54,17 +54,16 @@ def _text(value: "Plain") -> str:
 def _environments() -> "Section":
     from discreet.mdp.environments.registry import environment_names, listing
 
-    found = [(name, *listing(name)) for name in environment_names(optional=True)]
-    return [{"name": name, "summary": text, "parameters": p} for name, text, p in found]
+    found = map(listing, environment_names(optional=True))
+    return [{"name": e.name, "summary": e.summary, "parameters": e.parameters} for e in found]
 
 
 def _learners() -> "Section":
     from discreet.learners.registry import learner_names, listing
 
-    found = {name: listing(name) for name in learner_names()}
     return [
-        {"name": name, "summary": one.summary, "schedule": one.schedule, "trust": list(one.trusts)}
-        for name, one in found.items()
+        {"name": e.name, "summary": e.summary, "schedule": e.schedule, "trust": list(e.trusts)}
+        for e in map(listing, learner_names())
     ]
 
 

@@ -7,7 +7,7 @@ A new learner of ours is one file and one line in ``_SHIPPED``; one of yours is 
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 if TYPE_CHECKING:
     from discreet.learners.base import BatchLearner, ContinualLearner, FlowLearner
@@ -21,85 +21,25 @@ from discreet.papers.bounds import RegretBound, bounds_of
 CONTINUAL = ("none", "central", "local")
 """What continual learners can use, unless they say otherwise."""
 BATCH = ("shuffle", "central", "local", "none")
-_PRINTED_BATCH = ("none", "shuffle", "central", "local")
-_ADVERSARIAL = ("central", "local", "none")
 
-
-class Listing(NamedTuple):
-    """What `discreet list` says of a learner, known without loading it, and where it is."""
-
-    module: str
-    summary: str
-    schedule: str = "continual"
-    trusts: tuple[str, ...] = CONTINUAL
-
-
-_SHIPPED: dict[str, Listing] = {
-    "dp-ucbvi": Listing(
-        "learners.optimists",
-        "UCBVI with private Bernstein bonuses, four terms, each with a switch",
-    ),
-    "explore-then-commit": Listing(
-        "learners.explore_then_commit",
-        "explore with designed coverage, then commit: the baseline",
-        "batch",
-        BATCH,
-    ),
-    "flow-ucb": Listing(
-        "learners.flow_ucb.learner",
-        "optimism on flow-consistent batches: the practical private learner",
-        "batch",
-        BATCH,
-    ),
-    "ldp-obi": Listing(
-        "learners.ldp_obi",
-        "optimism on signed estimates from local reports, four randomisers",
-    ),
-    "ldp-psrl": Listing("learners.psrl", "posterior sampling on locally private counts"),
-    "pe": Listing(
-        "learners.elimination.learner",
-        "policy elimination in stages, the non-private twin of sdp-pe",
-        "batch",
-        _PRINTED_BATCH,
-    ),
-    "private-uc-o-reps": Listing(
-        "adversarial.uc_o_reps",
-        "adversarial losses, full information: entropy FTRL over confidence boxes",
-        "adversarial",
-        _ADVERSARIAL,
-    ),
-    "private-ucb-po": Listing("learners.optimists", "private policy optimisation by mirror ascent"),
-    "private-ucb-vi": Listing(
-        "learners.optimists", "value iteration with private Hoeffding bonuses"
-    ),
-    "private-uob-lbps": Listing(
-        "adversarial.uob_lbps",
-        "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
-        "adversarial",
-        _ADVERSARIAL,
-    ),
-    "psrl": Listing("learners.psrl", "posterior sampling, no privacy", trusts=("none",)),
-    "pucb": Listing("learners.optimists", "UBEV on private counts", trusts=("none", "central")),
-    "sdp-pe": Listing(
-        "learners.elimination.learner",
-        "policy elimination on shuffle-private counts, in polynomial time",
-        "batch",
-        _PRINTED_BATCH,
-    ),
-    "trial": Listing(
-        "learners.trial",
-        "a randomised trial, in one batch or in stages: for few people and recruitments",
-        "batch",
-        BATCH,
-    ),
-    "ucbvi": Listing(
-        "learners.optimists",
-        "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
-        trusts=("none",),
-    ),
+_SHIPPED = {
+    "dp-ucbvi": "learners.optimists",
+    "explore-then-commit": "learners.explore_then_commit",
+    "flow-ucb": "learners.flow_ucb.learner",
+    "ldp-obi": "learners.ldp_obi",
+    "ldp-psrl": "learners.psrl",
+    "pe": "learners.elimination.learner",
+    "private-uc-o-reps": "adversarial.uc_o_reps",
+    "private-ucb-po": "learners.optimists",
+    "private-ucb-vi": "learners.optimists",
+    "private-uob-lbps": "adversarial.uob_lbps",
+    "psrl": "learners.psrl",
+    "pucb": "learners.optimists",
+    "sdp-pe": "learners.elimination.learner",
+    "trial": "learners.trial",
+    "ucbvi": "learners.optimists",
 }
-"""Where each learner of discreet is (the module with it in its ``SPECS``), and what its own
-specification says, known without loading it: a test keeps them equal."""
+"""Where each learner of discreet is: the module with it in its ``SPECS``."""
 
 
 @dataclass(frozen=True)
@@ -190,15 +130,12 @@ def learner_names() -> list[str]:
     return sorted({*_SHIPPED, *_REGISTERED, *_registry.entry_points("learners")})
 
 
-def listing(name: str) -> Listing:
-    """What `discreet list` says of a learner; one of ours is not loaded for it."""
-    if name in _SHIPPED:
-        return _SHIPPED[name]
+def listing(name: str) -> LearnerSpec:
+    """What `discreet list` says of a learner; one broken plug-in does not hide all others."""
     try:
-        spec = get_learner(name)
-    except InvalidInputError:  # one broken plug-in does not hide all others
-        return Listing("", "(not available)", "", ())
-    return Listing("", spec.summary, spec.schedule, spec.trusts)
+        return get_learner(name)
+    except InvalidInputError:
+        return LearnerSpec(name, "(not available)", "", "batch", ())
 
 
 def get_learner(name: str) -> LearnerSpec:
@@ -215,6 +152,6 @@ def get_learner(name: str) -> LearnerSpec:
                 f"that name, got {spec!r}."
             )
         return spec
-    module = importlib.import_module(f"discreet.{_SHIPPED[name].module}")
+    module = importlib.import_module(f"discreet.{_SHIPPED[name]}")
     specs: dict[str, LearnerSpec] = module.SPECS
     return specs[name]

@@ -254,7 +254,7 @@ def own(monkeypatch):
 def test_an_environment_of_ones_own(own):
     assert make("own", horizon=4).horizon == 4
     assert get_environment("Own").summary == "One line."
-    assert registry.listing("Own") == ("One line.", {"horizon": 2, "relabel": None})
+    assert registry.listing("Own").parameters == {"horizon": 2, "relabel": None}
     assert get_environment("Own").relabelled_by_us
     with pytest.raises(UnknownNameError, match="parameter of Own"):
         make("Own", states=4)

@@ -100,17 +100,12 @@ def environment_names(*, optional: bool = False) -> list[str]:
     return sorted([*MODULES, *others, *(OPTIONAL if optional else ())])
 
 
-def listing(name: str) -> "tuple[str, dict[str, Plain]]":
-    """Summary and parameters of an environment; one of ours is not loaded for it."""
-    module = {**MODULES, **OPTIONAL}.get(name)
-    if module is None:
-        try:
-            spec = get_environment(name)
-        except InvalidInputError:  # one broken plug-in does not hide all others
-            return "(not available)", {}
-        return spec.summary, spec.parameters
-    function = name.replace("-", "")
-    return _registry.first_line(module, function), _registry.defaults(module, function)
+def listing(name: str) -> EnvironmentSpec:
+    """What `discreet list` says of one; one broken plug-in does not hide all others."""
+    try:
+        return get_environment(name)
+    except InvalidInputError:
+        return EnvironmentSpec(name, "(not available)", lambda *, relabel=None: relabel)
 
 
 def get_environment(name: str) -> EnvironmentSpec:
