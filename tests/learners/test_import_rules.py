@@ -16,8 +16,8 @@ import discreet
 pytestmark = pytest.mark.core
 
 PACKAGE = Path(discreet.__file__).parent
-RUNNERS = {"__init__.py", "check.py", "learn.py", "registry.py"}
-"""Of the framework: they simulate people and hand over what was released; no learner is in them."""
+RUNNERS = {"__init__.py", "check.py", "learn.py", "registry.py", "values.py"}
+"""Of the framework: no learner is in them, they simulate people or value what was released."""
 FILES = sorted(p for p in (PACKAGE / "learners").rglob("*.py") if p.name not in RUNNERS) + [
     PACKAGE / "adversarial" / f"{name}.py"
     for name in ("barrier", "entropy", "learner", "occupancy", "uc_o_reps", "uob_lbps")
