@@ -5,14 +5,13 @@ PYTHONPATH=tests python -m helpers.service_goldens documents
 """
 
 import json
-import sqlite3
 import sys
 import tempfile
 from pathlib import Path
 
 from discreet.service.protocol import report
 from helpers.service_analysers import start_study
-from helpers.services import GOLDEN, SIGNER, announced, charter, manifest, new_store, submissions
+from helpers.services import GOLDEN, SIGNER, announced, charter, manifest
 
 
 def certificate():
@@ -24,7 +23,7 @@ def certificate():
 
 
 def documents():
-    """Charter, manifest, report and store, of the certificate that is there."""
+    """Charter, manifest and report, of the certificate that is there."""
     of = charter()
     (GOLDEN / "charter.json").write_bytes(of.data)
     (GOLDEN / "manifest.txt").write_bytes(manifest(of).signed(SIGNER))
@@ -35,20 +34,6 @@ def documents():
     ]
     sealed = report.seal(cells, one, bytes(range(32)))
     (GOLDEN / "report.hex").write_text(sealed.hex() + "\n")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "s.db"
-        tickets = [bytes([i]) * 32 for i in range(4)]
-        store = new_store(path, of, tickets)
-        store.announce(one)
-        assert store.submit(submissions(one, tickets[:2])) == ["accepted"] * 2
-        store.close()
-        with sqlite3.connect(path) as database:
-            pragmas = [
-                f"PRAGMA {name} = {database.execute(f'PRAGMA {name}').fetchone()[0]};"
-                for name in ("application_id", "user_version")
-            ]
-            text = "\n".join([*pragmas, *database.iterdump()])
-    (GOLDEN / "store.sql").write_text(text + "\n")
 
 
 if __name__ == "__main__":

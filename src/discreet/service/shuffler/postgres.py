@@ -49,18 +49,6 @@ ALTER TABLE report ALTER body SET STORAGE EXTERNAL;
 ALTER TABLE piece ALTER body SET STORAGE EXTERNAL;
 ALTER TABLE sealed ALTER body SET STORAGE EXTERNAL;
 """
-_MIGRATIONS = {
-    1: (  # what was sealed may have been handed over
-        "ALTER TABLE batch DROP CONSTRAINT batch_state_check",
-        "ALTER TABLE batch ADD CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', "
-        "'expired', 'abandoned'))",
-        "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
-    ),
-    2: (  # a ticket was good for one batch
-        "ALTER TABLE ticket ADD COLUMN uses BIGINT NOT NULL DEFAULT 0 CHECK (uses >= 0)",
-        "UPDATE ticket SET uses = 1 WHERE number IS NOT NULL",
-    ),
-}
 _LOCK = 0x64736872
 """Of the advisory lock under which tables are made and batches change."""
 _PATIENCE = 5
@@ -75,8 +63,6 @@ _TYPES = {"report": ["bytea"], "piece": ["int4", "int4", "bytea"]}
 
 class PostgresStore(Store):
     """A database of its own for one study."""
-
-    migrations = _MIGRATIONS
 
     def __init__(self, address: str, charter: Charter, at: At = nothing_happens) -> None:
         super().__init__(charter, at)

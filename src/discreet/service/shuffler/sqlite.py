@@ -21,16 +21,13 @@ from discreet.service.shuffler.store import (
 )
 
 APPLICATION = 0x64736873
-_BATCH = (
-    "CREATE TABLE batch (number INTEGER PRIMARY KEY, manifest BLOB NOT NULL, hash BLOB NOT NULL, "
-    "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', 'expired', "
-    "'abandoned')), received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT"
-)
-_USES = "uses INTEGER NOT NULL DEFAULT 0 CHECK (uses >= 0)"
 _SCHEMA = (
     "CREATE TABLE about (id INTEGER PRIMARY KEY, version INTEGER NOT NULL, charter BLOB NOT NULL)",
-    _BATCH,
-    f"CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER, {_USES}) STRICT, WITHOUT ROWID",
+    "CREATE TABLE batch (number INTEGER PRIMARY KEY, manifest BLOB NOT NULL, hash BLOB NOT NULL, "
+    "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'handed', 'done', 'expired', "
+    "'abandoned')), received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT",
+    "CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER, "
+    "uses INTEGER NOT NULL DEFAULT 0 CHECK (uses >= 0)) STRICT, WITHOUT ROWID",
     "CREATE TABLE report (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT",
     "CREATE TABLE piece (place INTEGER NOT NULL, bucket INTEGER NOT NULL, "
     "body BLOB NOT NULL) STRICT",
@@ -41,19 +38,6 @@ _SCHEMA = (
 )
 _PATIENCE = 5
 """Seconds for whoever writes at the moment."""
-_MIGRATIONS = {
-    1: (  # what was sealed may have been handed over
-        "ALTER TABLE batch RENAME TO batch_1",
-        _BATCH,
-        "INSERT INTO batch SELECT * FROM batch_1",
-        "DROP TABLE batch_1",
-        "UPDATE batch SET state = 'handed' WHERE state = 'sealed'",
-    ),
-    2: (  # a ticket was good for one batch
-        f"ALTER TABLE ticket ADD COLUMN {_USES}",
-        "UPDATE ticket SET uses = 1 WHERE number IS NOT NULL",
-    ),
-}
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -74,8 +58,6 @@ _INSERT = {
 
 class SqliteStore(Store):
     """One file, one process."""
-
-    migrations = _MIGRATIONS
 
     def __init__(self, path: str, charter: Charter, at: At = nothing_happens) -> None:
         super().__init__(charter, at)

@@ -34,10 +34,10 @@ import contextlib
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -139,14 +139,11 @@ class Store(ABC):
     """Reports, tickets and batches of one study.
 
     Attributes:
-        migrations: version -> statements that make the tables of the version after it.
         charter: of the study.
         filled: whether the last reports that were taken here have filled their batch.
         untidy: whether a log still holds what was deleted; `tidy` again.
         mark: what `recover` has drawn.
     """
-
-    migrations: ClassVar[Mapping[int, tuple[str, ...]]]
 
     def __init__(self, charter: Charter, at: At = nothing_happens) -> None:
         self.charter = charter
@@ -254,28 +251,24 @@ class Store(ABC):
             on_new: called before a charter is written for the first time; raises if it is none.
         """
         with self._reading():
-            new = not self._execute("SELECT version FROM about")
-        if new:
+            versions = [version for (version,) in self._execute("SELECT version FROM about")]
+        if versions not in ([], [VERSION]):
+            raise InvalidInputError(
+                f"unknownVersion: This store is of version {versions[0]}, and this discreet keeps "
+                f"stores of version {VERSION}; go on with the version of discreet that made it. "
+                f"Nothing was changed."
+            )
+        if not versions:
             on_new()
         with self._transaction("adopt"):
-            rows = self._execute("SELECT version, charter FROM about")
+            rows = self._execute("SELECT charter FROM about")
             if not rows:
                 self._execute("INSERT INTO about VALUES (1, ?, ?)", VERSION, self.charter.data)
                 return
-            version, charter = rows[0]  # perhaps another process was faster, with another charter
-            if bytes(charter) != self.charter.data:
+            # Perhaps another process was faster, with another charter.
+            if bytes(rows[0][0]) != self.charter.data:
                 raise InvalidInputError(
                     "This store belongs to another charter; give it its own store."
-                )
-            while version in self.migrations:
-                for statement in self.migrations[version]:
-                    self._execute(statement)
-                version += 1
-                self._execute("UPDATE about SET version = ?", version)
-            if version != VERSION:
-                raise InvalidInputError(
-                    f"unknownVersion: This store is of version {version}, expected {VERSION}; use "
-                    f"the version of discreet that made it."
                 )
 
     # --- tickets
