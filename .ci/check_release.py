@@ -49,7 +49,6 @@ REQUIRED = {
     "privacy/certificates/verify.py",
     "service/shuffler/page/index.html",
     "service/templates/shuffler.toml",
-    "study/dossier/dossier.html",
 }
 BESIDE = {  # in the source archive, beside the package
     *("CHANGELOG.md", "CITATION.cff", "LICENSE", "LIMITATIONS.md", "MANIFEST.in", "PKG-INFO"),

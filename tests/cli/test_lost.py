@@ -99,9 +99,7 @@ WORDS = {
     "study tell": ["study tell study.db batch.csv"],
     "study show": ["study show study.db"],
     "study policy": ["study policy study.db"],
-    "study report": ["study report study.db"],
     "study bundle": ["study bundle study.db"],
-    "study registry": ["study registry study.db"],
     "study verify": ["study verify study.db"],
     "study reissue": ["study reissue study.db"],
     "study extend": ["study extend study.db --episodes 5e1"],
@@ -226,15 +224,13 @@ WRITERS = {
     ("study ask", "policy"): ("study ask study.db --policy", ".csv", "study.db"),
     ("study ask", "encoder"): ("study ask phones.db --encoder", ".json", "phones.db"),
     ("study policy", "output"): ("study policy study.db --output", ".json", "study.db"),
-    ("study report", "output"): ("study report study.db --output", ".html", "study.db"),
     ("study bundle", "output"): ("study bundle study.db --output", ".zip", "study.db"),
-    ("study registry", "output"): ("study registry study.db --output", ".json", "study.db"),
     ("certify", "output"): (f"{WORDS['certify'][0].split(' --output')[0]} --output", ".json", ""),
     ("design", "output"): ("design logged.csv --output", ".toml", "logged.csv"),
     ("plan", "plot"): (f"{WORDS['plan'][0]} --plot", ".svg", "design.toml"),
 }
 """The options that name a file to write: words, an ending, and an input of the command."""
-OURS = {one for one in WRITERS if one[0] not in ("design", "plan", "study registry")}
+OURS = {one for one in WRITERS if one[0] not in ("design", "plan")}
 """Those that write over what the same command wrote before."""
 
 

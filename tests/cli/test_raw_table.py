@@ -5,6 +5,7 @@ or leave, words for missing values, decimal commas, a line for Excel, a row that
 """
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -103,8 +104,9 @@ def test_from_a_raw_table_to_a_dossier(table, tmp_path, discreet):
     assert discreet("study", "start", "study.db", *rehearse)[0] == 0
     code, out, _ = discreet("study", "tell", "study.db", "pupils.csv", "--json")
     assert code == 0 and json.loads(out)["counted"] == PEOPLE
-    assert discreet("study", "report", "study.db", "--output", "dossier.html")[0] == 0
-    page = (tmp_path / "dossier.html").read_text("utf-8")
+    assert discreet("study", "bundle", "study.db", "--output", "review.zip")[0] == 0
+    with zipfile.ZipFile(tmp_path / "review.zip") as archive:
+        page = archive.read("dossier.html").decode()
     assert "not yet" in page and "rewards from" in page
     assert discreet("study", "verify", "study.db")[0] == 0
 

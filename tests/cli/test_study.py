@@ -16,10 +16,10 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.guarantee import REHEARSED
 from discreet.study.design import read_design
-from discreet.study.dossier.page import Material, render
+from discreet.study.dossier.bundle import members
 from discreet.study.files import WHOLE
 from helpers.bad_commands import CASES, prepared, refused
-from helpers.dossiers import section
+from helpers.dossiers import page_of
 from helpers.studies import RIVER, everything_in, sql
 from helpers.study_commands import DESIGN, resumed, write_table
 
@@ -375,8 +375,7 @@ def test_whoever_counts_whole_reports_is_the_shuffler(place, run, discreet):
     assert "was the shuffler" in " ".join(out.split())
     study = resumed(place)
     assert study.ledger[-1]["note"] == {"reports": WHOLE}
-    material = Material(study, study.ledger, [], None, "", "")
-    assert f"1 of 1 batches: {WHOLE}." in section(render(material), 2)
+    assert f"1 of 1 batches: {WHOLE}." in page_of(members(study, [], None), 2)
 
 
 def test_reports_need_names_and_a_token(place, run, discreet):
@@ -470,15 +469,6 @@ def test_where_it_was_written(rehearsed, discreet):
     assert "ends in .json or .csv" in err
 
 
-def test_the_page_is_written_and_named(rehearsed, discreet, run):
-    code, out, _ = discreet("study", "report", "study.db")
-    assert code == 0
-    assert out.startswith(f"study.html: {REHEARSED}")
-    page = (rehearsed / "study.html").read_text("utf-8")
-    assert resumed(rehearsed).head in page
-    assert "Who is trusted" in page
-
-
 def test_the_bundle_is_written_and_its_digest_said(place, discreet, run):
     arguments = ("start", "study.db", "--design", "design.toml", "--trust", "none", "--rehearse")
     run(*arguments)
@@ -494,29 +484,14 @@ def test_the_bundle_is_written_and_its_digest_said(place, discreet, run):
     assert (plain["bundle"], plain["head"]) == ("other.zip", resumed(place).head)
 
 
-def test_the_entry_for_a_registry(rehearsed, discreet, run):
-    code, out, _ = discreet("study", "registry", "study.db")
-    assert code == 0
-    assert "Privacy unit" in out
-    assert "To be filled in, by hand or with --curator" in out
-    given = ("--curator", "A clinic", "--use", "care", "--region", "EU", "--author", "Me")
-    plain = run("registry", "study.db", *given, "--output", "entry.json")
-    assert plain["to_fill_in"] == []
-    assert json.loads((rehearsed / "entry.json").read_text()) == plain["entry"]
-    assert REHEARSED in plain["entry"]["deployment"]["basic"]["name"]
-    code, _, err = discreet("study", "registry", "study.db", "--sector", "Health")
-    assert code == 2
-    assert "Expected a sector among Technology, Healthcare" in err
-
-
 def test_where_it_cannot_be(rehearsed, discreet):
-    code, out, err = discreet("study", "report", "study.db", "--output", "page.txt")
+    code, out, err = discreet("study", "bundle", "study.db", "--output", "page.txt")
     assert (code, out) == (2, "")
-    assert "ends in .html" in err
-    code, _, err = discreet("study", "report", "study.db", "--head", "0" * 64)
+    assert "ends in .zip" in err
+    code, _, err = discreet("study", "bundle", "study.db", "--head", "0" * 64)
     assert code == 2
     assert "an older copy" in err
-    assert not (rehearsed / "study.html").exists()
+    assert not (rehearsed / "study.zip").exists()
 
 
 def test_a_whole_file(rehearsed, run, discreet):

@@ -182,11 +182,11 @@ def test_a_service_counts_uses_of_tickets_and_a_bundle_says_so(tmp_path):
             count_one(running, analyser, iter(running.passes))
         study = analyser.study
         _, people, design = study.record
-        bundle = SimpleNamespace(
-            read=lambda _: people,
+        said = SimpleNamespace(
             design=json.loads(design),
             batches=[entry for entry in study.ledger if entry["kind"] == "batch"],
         )
+        bundle = SimpleNamespace(read=lambda _: people, said=said)
         assert check_participants(bundle).startswith(f"{study.users:,} uses of tickets, each")
         analyser.close()
 

@@ -10,6 +10,7 @@ from discreet import Central, Local
 from discreet.mdp import DeterministicPolicy, MixturePolicy
 from discreet.mdp.policies import check_policy
 from discreet.study.design import design_of
+from discreet.study.dossier.bundle import members
 
 HEARTSTEPS = {
     "states": ["still", "active", "unavailable"],
@@ -129,11 +130,7 @@ def test_devices_of_a_masked_study_are_described_in_plain_values(tmp_path):
 
 
 def test_a_dossier_says_what_is_possible(tmp_path):
-    pytest.importorskip("jinja2")
-    from discreet.study.dossier.page import Material, render
-
     arguments = design_of(HEARTSTEPS).arguments()
     study = discreet.start(tmp_path / "study.db", sampler="simulation", seed=0, **arguments)
-    assert "in unavailable at every step: nothing" in render(
-        Material(study, study.ledger, [], None, "", "")
-    )
+    page = members(study, [], None)["dossier.html"].decode()
+    assert "in unavailable at every step: nothing" in page

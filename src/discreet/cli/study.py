@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from discreet.study.study import Returning, Study
 
 app = typer.Typer(
-    help="Run a study with real people: start, then ask and tell for each batch, then report.",
+    help="Run a study with real people: start, then ask and tell for each batch, then bundle.",
     no_args_is_help=True,
 )
 
@@ -390,7 +390,7 @@ def tell(
     plain = {**_facts(study), "counted": len(people), "note": note}
     _answer(plain, f"Study {study.path}", rows, json=json)
     if not json:
-        next_ = "report" if study.finished else "ask"
+        next_ = "bundle" if study.finished else "ask"
         say(f"Note the head, away from the file. Next: discreet study {next_} {study.path}")
 
 
@@ -494,31 +494,6 @@ def policy(
 
 
 @app.command()
-def report(
-    file: StudyFile,
-    output: Annotated[
-        Path | None, Option(help="The page to write, .html. Left out: beside the study.")
-    ] = None,
-    force: Force = False,
-    head: Head = None,
-    json: Json = False,
-) -> None:
-    """Write the dossier, one page: guarantee, trust, noise, certificate, audit, policy, ledger."""
-    study = _opened(file, head, to_read=True)
-    page = file.with_suffix(".html") if output is None else output
-    marks = ["<title>Dossier of the study"]
-    check_target(page, ".html", ".htm", force=force, marks=marks, inputs=[file])
-    with Progress(quiet=json) as progress:
-        study.report(page, progress)
-    if json:
-        plain = {"study": str(file), "report": str(page), **_guaranteed(study)}
-        echo_json({**plain, "head": study.head})
-        return
-    say(f"{page}: {study.guarantee}")
-    say(f"It is about the head {study.head}")
-
-
-@app.command()
 def bundle(
     file: StudyFile,
     output: Annotated[
@@ -544,69 +519,6 @@ def bundle(
     say(f"It is about the head {study.head}")
     say("Tell the reviewer both on another way than the file. In the unpacked bundle they run:")
     say(f"python -I review.py --head {study.head}")
-
-
-@dataclass(frozen=True)
-class Registered:
-    """What a registry asks that a study's file does not know."""
-
-    name: Annotated[Text, Option(help="Name of what is published.")] = None
-    curator: Annotated[
-        list[str] | None, Option(help="Who publishes it. May be given several times.")
-    ] = None
-    use: Annotated[Text, Option(help="What it is meant for.")] = None
-    region: Annotated[Text, Option(help="Region whose people or laws are concerned.")] = None
-    date: Annotated[
-        Text, Option(help="Date of publication, for example 2026-11-18. Left out: today.")
-    ] = None
-    sector: Annotated[
-        Text, Option(help="Technology, Healthcare, Education, Government, Energy or Finance.")
-    ] = None
-    author: Annotated[
-        list[str] | None, Option(help="Who wrote the entry. May be given several times.")
-    ] = None
-
-
-@app.command()
-@grouped
-def registry(
-    file: StudyFile,
-    about: Registered,
-    output: Annotated[Path | None, Option(help="Write the entry here, .json.")] = None,
-    force: Force = False,
-    head: Head = None,
-    json: Json = False,
-) -> None:
-    """Write the study as an entry of a public registry of deployments (OpenDP's, tier 3)."""
-    from discreet._files import write_text
-    from discreet.study.dossier.registry import About, open_fields, registry_entry, rows
-
-    study = _opened(file, head, to_read=True)
-    given = About(
-        name=about.name,
-        curators=tuple(about.curator or ()),
-        use=about.use,
-        region=about.region,
-        date=about.date,
-        sector=about.sector,
-        authors=tuple(about.author or ()),
-    )
-    entry = registry_entry(study, given)
-    missing = open_fields(entry)
-    if output is not None:
-        check_target(output, ".json", force=force, inputs=[file])
-        write_text(output, json_text.dumps(entry, indent=1, ensure_ascii=False) + "\n")
-    if json:
-        plain = {"study": str(file), **_guaranteed(study), "entry": entry, "to_fill_in": missing}
-        echo_json({**plain, "output": output and str(output), "head": study.head})
-        return
-    if output is None:
-        print_table(f"Registry entry of {file}", FACTS, [(name, str(x)) for name, x in rows(study)])
-    else:
-        say(f"{output}: {study.guarantee}")
-    if missing:
-        options = "--curator, --use, --region, --author"
-        say(f"To be filled in, by hand or with {options}: {', '.join(missing)}.")
 
 
 @app.command()

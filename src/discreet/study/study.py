@@ -133,7 +133,7 @@ class Study:
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `extend`, `close`; `policy`,
     `value`, `answer`, `notes`, `guarantee`, `expected`, `mechanism`, `config`, `names`;
     `users`, `episodes`, `batches`, `finished`, `ending`, `encoded`, `ledger`, `head`, `verify`,
-    `report`, `bundle`. Two objects of one file may live in two processes; in one process keep one
+    `bundle`. Two objects of one file may live in two processes; in one process keep one
     object per file.
     """
 
@@ -400,12 +400,6 @@ class Study:
         self._store.check_pages()
         if len(seen) != content.tail.users:
             raise StudyError(f"{str(self.path)!r} holds users of no batch; keep it and find out.")
-
-    def report(self, path: str | Path, progress: Callable[[str], None] = lambda _: None) -> Path:
-        """Write the dossier, one HTML page to sign; certificate and audit are made now."""
-        from discreet.study.dossier.page import write_dossier
-
-        return write_dossier(self, path, progress=progress)
 
     def bundle(self, path: str | Path, progress: Callable[[str], None] = lambda _: None) -> str:
         """Write the dossier with all that a reviewer checks it by, a zip file; its SHA-256."""

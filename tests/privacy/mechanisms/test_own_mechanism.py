@@ -113,8 +113,8 @@ def test_one_of_your_own_is_certified_as_what_it_is_an_instance_of(learner):
 
 
 def test_a_study_and_its_dossier_take_one_of_your_own(learner, tmp_path):
-    pytest.importorskip("jinja2")
-    from discreet.study.dossier.page import write_dossier
+    from discreet.study.dossier.bundle import members
+    from discreet.study.dossier.facts import gather
 
     if OWN[learner].schedule == "continual":
         pytest.skip("No study has a stream.")
@@ -124,7 +124,7 @@ def test_a_study_and_its_dossier_take_one_of_your_own(learner, tmp_path):
             advance(study, seed)
     study = discreet.resume(tmp_path / "study.db")
     assert study.users and study.mechanism.spec == OWN[learner]
-    page = write_dossier(study, tmp_path / "dossier.html").read_text()
+    page = members(study, *gather(study, lambda _: None))["dossier.html"].decode()
     assert OWN[learner].name in page
     assert "No certificate" not in page
 

@@ -1,7 +1,6 @@
-"""The dossier: one page for the reviewer who must sign a study.
+"""The dossier: one page for the reviewer who must sign a study, and the bundle that confirms it.
 
-`evidence` makes what is proven and attacked now; `page` fills the template `dossier.html`, whose
-looks are in `dossier.css` and whose words about notions of privacy are in `words.html`. Nothing is
-loaded from elsewhere: the page can be printed, mailed and kept. `bundle` adds what confirms it, and
-`review`, which does so by the standard library alone; `registry` is its entry in a public registry.
+`evidence` proves and attacks the noise now, `facts` is what no other file of the bundle says, and
+`page` makes the page of these files, by the standard library alone. `bundle` packs them; `review`,
+which is packed too, makes the page again and checks what the files confirm of each other.
 """

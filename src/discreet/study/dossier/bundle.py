@@ -14,31 +14,25 @@ Who has Python and nothing else unpacks it and runs ``python -I review.py``.
 - left out: the key of the names, tokens of pending batches, and the study's knowledge
   (noisy counts).
 
-The file is a function of the study and of the minute in which the page was made: entries are
-stored as they are, in one order, with one date.
+The zip file is a function of its members: they are stored as they are, in one order, with one date.
+The page is one of all others (`page.render`).
 """
 
 import hashlib
 import io
+import json
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import discreet
 from discreet._files import check_output, write_atomically
 from discreet.errors import InvalidInputError, StudyError
-from discreet.privacy.certificates import verify as verifier
-from discreet.study.dossier import review
-from discreet.study.dossier.evidence import Progress
-from discreet.study.dossier.page import (
-    Material,
-    certificates,
-    commands,
-    environment,
-    gather,
-    render,
-)
-from discreet.study.ledger import software
+from discreet.privacy.certificates import verify
+from discreet.study.dossier import page, review
+from discreet.study.dossier.evidence import Examined, Progress, Proof
+from discreet.study.dossier.facts import facts_of, gather
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -46,7 +40,6 @@ if TYPE_CHECKING:
 _DATE = (1980, 1, 1, 0, 0, 0)
 _README = """\
 The bundle of the study {name}
-{line}
 
 It is about the head {head}
 and about no later one. Unpack it into an empty folder and run, with Python 3.11 or later:
@@ -58,20 +51,21 @@ and about no later one. Unpack it into an empty folder and run, with Python 3.11
 Get the head, and the SHA-256 of the zip file, from the operator on another way than this bundle
 (on paper, by telephone): whoever can edit one file can edit all of them, this one included.
 `review.py` needs nothing but Python. It says what it checked, and what no file can show. It trusts
-itself and `verify.py`: compare both with `study/dossier/review.py` and
-`privacy/certificates/verify.py` in the source of discreet {version}, which you get elsewhere:
+itself, `page.py` and `verify.py`: compare them with `study/dossier/review.py`,
+`study/dossier/page.py` and `privacy/certificates/verify.py` in the source of discreet {version},
+which you get elsewhere:
 
 {programs}
 
+Every file, and what it is:
+
 {files}
-
-Every claim of the dossier, and its command:
-
-{commands}
 """
 _FILES = {
-    "dossier.html": "the page to sign",
-    "review.py": "checks what the other files can confirm of it, and lists what they cannot",
+    "dossier.html": "the page to sign, with the command for each of its claims",
+    "facts.json": "what no other file says: the operator's word",
+    "review.py": "checks what the files confirm of each other, and lists what they cannot",
+    "page.py": "makes the page of the other files",
     "verify.py": "checks a certificate with integers alone; proof on top",
     "certificate-*.json": "the proof that the noise is enough",
     "ledger.jsonl": "what happened, entry by entry, each with the hash of the one before it",
@@ -84,23 +78,22 @@ _FILES = {
 
 
 def write_bundle(study: "Study", path: str | Path, *, progress: Progress = lambda _: None) -> str:
-    """Write the bundle of a study; verified, certified and audited like `write_dossier`, now.
+    """Write the bundle of a study: the file is verified, its noise certified and audited, now.
 
     Args:
-        study: only read.
+        study: only read; a file that does not verify is refused.
         path: ends in .zip.
-        progress: called with what is under way.
+        progress: called with what is under way; the audit can take a minute.
 
     Returns:
         The SHA-256 of the file, for the reviewer, on another way than the file.
     """
     where = Path(path)
     try:
-        check_output(where, ".zip")
-        environment()
+        check_output(where, ".zip")  # known before the audit, which takes long
     except InvalidInputError as error:
         raise StudyError(str(error)) from None
-    content = zipped(members(gather(study, progress)))
+    content = zipped(members(study, *gather(study, progress)))
     try:
         write_atomically(where, content)
     except OSError as error:
@@ -108,24 +101,44 @@ def write_bundle(study: "Study", path: str | Path, *, progress: Progress = lambd
     return hashlib.sha256(content).hexdigest()
 
 
-def members(material: Material) -> dict[str, bytes]:
+def members(study: "Study", proofs: list[Proof], audit: Examined | None) -> dict[str, bytes]:
     """Name -> content of every file."""
-    study = material.study
     with tempfile.TemporaryDirectory() as folder:
         study.save_policy(policy := Path(folder) / "policy.json")
         learnt = policy.read_bytes()
     lines, participants, design = study.record
+    facts = facts_of(study, proofs, audit)
+    proven = [proof.text for proof in proofs if proof.text]
     made = {
-        "dossier.html": render(material).encode(),
         "review.py": Path(review.__file__).read_bytes(),
-        "verify.py": Path(verifier.__file__).read_bytes(),
+        "page.py": Path(page.__file__).read_bytes(),
+        "verify.py": Path(verify.__file__).read_bytes(),
         "ledger.jsonl": "".join(f"{line}\n" for line in lines).encode(),
         "participants.bin": participants,
         "design.json": design.encode(),
         "policy.json": learnt,
-        **{name: f"{text}\n".encode() for name, text in certificates(material).items()},
+        "facts.json": f"{json.dumps(facts, indent=1, ensure_ascii=False)}\n".encode(),
+        **{f"certificate-{n}.json": f"{text}\n".encode() for n, text in enumerate(proven)},
     }
-    made["README.txt"] = _readme(material, made).encode()
+    programs = (
+        f"    {hashlib.sha256(made[name]).hexdigest()}  {name}\n" for name in review.PROGRAMS
+    )
+    listed = (f"- {name}: {text}\n" for name, text in _FILES.items())
+    version = discreet.__version__
+    readme = _README.format(
+        name=study.path.name,
+        head=study.head,
+        version=version,
+        programs="".join(programs),
+        files="".join(listed),
+    )
+    return finished(made | {"README.txt": readme.encode()})
+
+
+def finished(files: dict[str, bytes]) -> dict[str, bytes]:
+    """These, with the page that is made of them and the sums of all."""
+    made = {name: files[name] for name in files if name != review.SUMS}
+    made["dossier.html"] = page.render(made)
     sums = (f"{hashlib.sha256(made[name]).hexdigest()}  {name}\n" for name in sorted(made))
     return made | {review.SUMS: "".join(sums).encode()}
 
@@ -139,26 +152,3 @@ def zipped(files: dict[str, bytes]) -> bytes:
             member.create_system, member.external_attr = 3, 0o644 << 16
             archive.writestr(member, files[name])
     return made.getvalue()
-
-
-def _readme(material: Material, made: dict[str, bytes]) -> str:
-    study = material.study
-    listed = "\n".join(f"- {name}: {text}" for name, text in _FILES.items())
-    how = "\n".join(
-        f"- {claim}\n  needs {needs}:\n    {text}" for claim, needs, text in commands(material)
-    )
-    name = study.path.name
-    line = "=" * (len("The bundle of the study ") + len(name))
-    programs = "\n".join(
-        f"    {hashlib.sha256(made[file]).hexdigest()}  {file}"
-        for file in ("review.py", "verify.py")
-    )
-    return _README.format(
-        name=name,
-        line=line,
-        head=study.head,
-        version=software()["discreet"],
-        programs=programs,
-        files=listed,
-        commands=how,
-    )

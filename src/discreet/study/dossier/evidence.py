@@ -12,7 +12,7 @@ Three kinds of evidence about the noise, on code that shares nothing:
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +24,7 @@ from discreet.auditing.examine import TOLERANCE, examine
 from discreet.auditing.neighbours import Episode, everything, opposites, total
 from discreet.auditing.paths import RELEASE, batch_path
 from discreet.auditing.run import AuditRow, audit
-from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
-from discreet.privacy.guarantee import rounded_noise
+from discreet.errors import DiscreetError
 from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 
@@ -210,44 +209,3 @@ def _paths(
         rows = audit([entry.name], epsilon=epsilon, delta=delta, quick=True, progress=progress)
         return entry.name, tuple(row for row in rows if row.calibration == "exact")
     return f"{trust}/{mechanism.name}", ()
-
-
-def noise_lines(mechanism: BatchMechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """The exact noise: the distribution in exact numbers, and what it adds to one counter."""
-    try:
-        from discreet.privacy.certificates.document import claim_of
-
-        largest = max(sizes, default=None) if mechanism.per_batch else None
-        noise = claim_of(mechanism, users=largest).noise
-    except (UnsupportedError, CalibrationError, ImportError):
-        noise = None
-    yield "mechanism", mechanism.name
-    yield "statistics", ", ".join(mechanism.statistics)
-    if noise is not None:
-        yield "noise distribution", noise.name
-        for name, value in noise.fields().items():
-            yield f"its {name}, exactly", _plain(value)
-        yield "one participant moves", _moves(noise.moves())
-    users = max(sizes, default=1_000)
-    for name, variance in mechanism.noise_variance(users).items():
-        spread = rounded_noise(math.sqrt(variance))
-        deviation = f"{spread} users (standard deviation, {users:,} took part)"
-        yield f"noise on a counter of {name}", deviation
-
-
-def _plain(value: object) -> str:
-    text = json.dumps(value) if isinstance(value, list | dict) else str(value)
-    if len(text) > 160:
-        return f"{text[:150]}… (whole in the certificate)"
-    top, _, bottom = text.partition("/")
-    if top.isdigit() and bottom.isdigit():
-        return f"{text} ≈ {int(top) / int(bottom):.6g}"
-    return text
-
-
-def _moves(moves: object) -> str:
-    if not isinstance(moves, list) or not all(isinstance(m, dict) for m in moves):
-        return _plain(moves)
-    if any(set(move) != {"shift", "times"} for move in moves):
-        return _plain(moves)
-    return ", ".join(f"{move['times']} counters by {move['shift']}" for move in moves)
