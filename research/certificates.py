@@ -56,7 +56,7 @@ def cases():
         honest = Shuffle(epsilon=1.0, delta=delta, honest=0.8, mechanism="bits")
         yield f"shuffle n=20,000 honest=0.8 {name}", batch(honest, 6), 20_000, False
         for episodes in (20_000, 1_000_000):
-            for mechanism in ("tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"):
+            for mechanism in ("tree-signed", "toeplitz"):
                 trust = Central(epsilon=1.0, delta=delta, mechanism=mechanism)
                 label, quick = f"K={episodes:,} {name}", episodes < 10**5
                 yield f"{mechanism} {label}", continual(trust, 6, episodes), None, quick

@@ -13,7 +13,6 @@ from discreet.mdp import Shape
 from discreet.privacy.accounting.closed_forms import gaussian_sigma
 from discreet.privacy.accounting.shuffle_curves import batch_epsilon, batch_trials
 from discreet.privacy.costs import calibrate
-from discreet.privacy.mechanisms.tree import averaging, padded_squares
 from discreet.privacy.statistics import one_action
 
 DELTA = 1e-6
@@ -52,7 +51,7 @@ def central():
 
 
 NOISES = ("gaussian", "laplace")
-STREAMS = ("tree-laplace", "tree-gaussian", "tree-iid", "tree-honaker", "toeplitz")
+STREAMS = ("tree-signed", "tree-laplace", "toeplitz")
 
 
 def stream(name, users, delta=DELTA):
@@ -62,13 +61,12 @@ def stream(name, users, delta=DELTA):
 
 def streams():
     """Noise at the worst time of a stream, three statistics, H = 6, epsilon = 1."""
-    yield ["users", *STREAMS, "tree-honaker pure", "printed", "printed epsilon"]
+    yield ["users", *STREAMS, "printed", "printed epsilon"]
     for users in (100, 1_000, 20_000, 1_000_000):
         reports = [stream(name, users) for name in STREAMS]
-        reports.append(stream("tree-honaker", users, 0))
         found = [short(report.noise_std["visits"]) for report in reports]
-        printed = short(reports[0].paper_noise_std["visits"])
-        yield [users, *found, printed, short(reports[0].delivered_by_paper["epsilon"])]
+        printed = short(reports[1].paper_noise_std["visits"])
+        yield [users, *found, printed, short(reports[1].delivered_by_paper["epsilon"])]
 
 
 def factors():
@@ -88,17 +86,10 @@ def factors():
         yield [users, *(short(float(value)) for value in (root, *found, least))]
 
 
-def tree_distances():
-    """Squared distance of the worst user in a tree of so many levels."""
-    yield ["levels", "averaged", "padded"]
-    for levels in (3, 7, 15, 20):
-        yield [levels, short(averaging(levels).squares), short(padded_squares(levels, levels))]
-
-
 def streams_returning():
     """The same for one person with 4 episodes, so many episodes apart or more."""
     yield ["mechanism", "participations", "separation", "noise", "times"]
-    for name in ("toeplitz", "tree-gaussian", "tree-honaker"):
+    for name in ("toeplitz", "tree-signed"):
         one = stream(name, 20_000).noise_std["visits"]
         for separation in (1, 1_000, 5_000):
             trust = discreet.Central(
@@ -231,7 +222,6 @@ TABLES = {
     "mechanism_streams.csv": streams,
     "mechanism_streams_returning.csv": streams_returning,
     "mechanism_factors.csv": factors,
-    "mechanism_tree_distances.csv": tree_distances,
     "histogram_sizes.csv": histogram_sizes,
     "histogram_batches.csv": histogram_batches,
     "histogram_early.csv": histogram_early,

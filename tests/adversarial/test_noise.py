@@ -15,7 +15,7 @@ from discreet.privacy.mechanisms.noise import (
     NoCumulativeNoise,
 )
 from discreet.privacy.mechanisms.toeplitz import square_root
-from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
+from discreet.privacy.mechanisms.tree import TreeNoise, signed_shape
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local
 
@@ -52,11 +52,12 @@ def test_noise_that_nothing_is_known_about_is_refused():
 
 @pytest.mark.parametrize("once", [0.0, 18.0])
 def test_pure_noise_spends_exactly_the_guarantee(once):
-    trust, levels = Central(1), tree_levels(EPISODES)
+    trust, shape = Central(1), signed_shape(EPISODES)
+    levels = shape.levels
     units = COUNTS + LOSSES if once == 0 else 2 * COUNTS
     distribution = Laplace(float(units * levels))
     noise, losses = both(
-        TreeNoise(episodes=EPISODES, distribution=distribution),
+        TreeNoise(episodes=EPISODES, distribution=distribution, shape=shape),
         trust,
         Shares(COUNTS, LOSSES, units, once),
     )

@@ -12,7 +12,7 @@ from discreet.errors import UnknownNameError
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.mechanisms.registry import everything
 
-TREE = Entry("central", "tree-laplace", "continual")
+TREE = Entry("central", "tree-signed", "continual")
 LAPLACE = Entry("central", "laplace", "batch")
 LOCAL = Entry("local", "laplace", "continual")
 BITS = Entry("shuffle", "bits", "batch", epsilon=2.0, delta=1e-3)
@@ -143,7 +143,6 @@ def test_paths_of_either_schedule():
 TWO = (("central", "tree-laplace"), ("local", "laplace"))
 KNOWN = [m for m in everything() if m.trust != "none"]
 PRINTED = {
-    ("central", "tree-iid", "continual"),
     ("central", "tree-laplace", "continual"),
     ("local", "gaussian", "batch"),
     ("local", "gaussian", "continual"),
@@ -222,7 +221,7 @@ def test_kinds():
     assert Entry("central", "gaussian", "batch").kind == "batch"
 
 
-FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz", "tree-honaker", "tree-iid")]
+FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz")]
 
 
 @pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")

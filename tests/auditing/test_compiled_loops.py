@@ -19,7 +19,7 @@ ACTIONS = np.random.default_rng(1).integers(0, 2, size=(3, 2))
 TRUSTS = [
     Central(1, 1e-6, mechanism="toeplitz"),
     Central(1, mechanism="tree-laplace"),
-    Central(1, 1e-6, mechanism="tree-honaker"),
+    Central(1, mechanism="tree-signed"),
     Local(1, mechanism="laplace"),
     Local(1, mechanism="randomized-response"),
     Local(1, mechanism="one-step"),

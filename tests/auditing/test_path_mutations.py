@@ -105,14 +105,14 @@ class ForgetfulNoise(TreeNoise):
         if rows == 1 and first and first % 64 == 0:
             top = min(first.bit_length(), len(nodes)) - 1
             fresh = self.distribution.draw(sampler, total.size)
-            total += fresh - nodes[top]
-            nodes[top] = fresh
+            total += fresh - nodes[top, 0]
+            nodes[top, 0] = fresh
         return super().rows(first, rows, state, sampler)
 
 
 class ForgetfulRelease(AdditiveRelease):
     def __init__(self, plan, sampler):
-        noise = ForgetfulNoise(episodes=plan.episodes, distribution=plan.noise.distribution)
+        noise = ForgetfulNoise(**vars(plan.noise))
         super().__init__(dataclasses.replace(plan, noise=noise), sampler)
 
 
@@ -297,7 +297,7 @@ def test_the_honest_fraction_ignored():
 
 
 def test_the_pile_of_pooled_counters_ignored():
-    trust = Central(1, 1e-6, mechanism="tree-gaussian")
+    trust = Central(1, 1e-6, mechanism="toeplitz")
     plan, apart = (stream(trust, stationary=pooled) for pooled in (True, False))
     problems = said(dataclasses.replace(plan, noise=apart.noise))
     assert "add: The release delivers epsilon=1.4" in problems

@@ -24,7 +24,7 @@ from discreet.learners.optimists import DpUcbvi, PrivateUcbPo, PrivateUcbVi, Puc
 from discreet.learners.psrl import LdpPsrl, Psrl
 from discreet.mdp import RiverSwim
 
-TREE = Central(100, 1e-6, mechanism="tree-gaussian")
+TREE = Central(100, mechanism="tree-laplace")
 LAPLACE = Local(60, mechanism="laplace")
 
 CASES = [

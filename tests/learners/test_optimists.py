@@ -33,7 +33,7 @@ def dp_learner(trust, **settings):
 @pytest.mark.parametrize("term", ["variance", "reward", "privacy", "correction"])
 def test_each_factor_of_the_bonus_by_hand(term):
     """Equation 31: a term that is not chosen is zero."""
-    learner = dp_learner(Central(1, 1e-6, mechanism="tree-gaussian"), terms=(term,))
+    learner = dp_learner(Central(1, mechanism="tree-laplace"), terms=(term,))
     S, A, H, iota = 4, 2, 6, np.log(30 * 6 * 4 * 2 * 1000 * 6 / 0.1)
     E = float(learner.errors(np.array([7]))[0])
     found = learner.coefficients(np.array([7]))[0]
@@ -71,7 +71,7 @@ def test_printed_constants_do_not_learn():
     """Every Q value sits at the cap, so ties decide: the regret is the uniform policy's."""
     mdp = RiverSwim(states=4, horizon=6, relabel=0)
     gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
-    trust = Central(1, 1e-6, mechanism="tree-gaussian")
+    trust = Central(1, mechanism="tree-laplace")
     result = learn(mdp, learner="dp-ucbvi", trust=trust, episodes=2000, constants="theory")
     assert abs(result.final_regret / (2000 * gap) - 1) < 0.02
 

@@ -221,8 +221,6 @@ def test_rho_is_the_squared_distance_over_two_variances():
     assert mechanism.concentrated() == pytest.approx(18 / (2 * mechanism.noise.sigma**2))
     local = calibrated(Local(1, 1e-6, mechanism="gaussian"), SHAPE, stationary=True, **STREAM)
     assert local.concentrated() == pytest.approx(3 * 18 / (2 * local.noise.distribution.sigma**2))
-    tree = calibrated(Central(1, 1e-6, mechanism="tree-gaussian"), SHAPE, **STREAM)
-    assert tree.concentrated() == pytest.approx(6 * 18 / (2 * tree.noise.distribution.sigma**2))
 
 
 def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
@@ -239,10 +237,9 @@ def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
         assert 0.99 * order * rho < divergence <= order * rho * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("mechanism", ["toeplitz", "tree-gaussian", "tree-honaker", "tree-iid"])
-def test_concentration_of_streams_is_consistent_with_their_guarantee(mechanism):
+def test_concentration_of_streams_is_consistent_with_their_guarantee():
     """It converts to a delta no better than the exact one, and not much worse."""
-    plan = calibrated(Central(1, 1e-6, mechanism=mechanism), SHAPE, **STREAM)
+    plan = calibrated(Central(1, 1e-6), SHAPE, **STREAM)
     assert 1e-6 * 0.99 < zcdp_delta(plan.concentrated(), 1.0) < 3e-5
 
 

@@ -20,12 +20,12 @@ printed). What holds is then proved for the counts and the finer losses *togethe
 
 * Laplace noise: pure epsilons add up; the losses get what the counts leave of epsilon, in exact
   rationals.
-* Plain Gaussian trees and local reports: `two_lattice_delta` bounds delta for discrete counts and
+* Local Gaussian reports: `two_lattice_delta` bounds delta for discrete counts and
   losses on their two lattices, for all moves of one user; the noise on both is raised (by 1% at
   most) until the guarantee holds. (That the sum is "again Gaussian" is *not* true: at
   H = 1, epsilon = 40 it would deliver 1.07 times the delta.)
-* Toeplitz, averaged and padded trees: counts carry continuous Gaussian noise, rounded, up to the
-  cost of its grid (proofs in `mechanisms.toeplitz` and `mechanisms.tree`). Cumulative losses are
+* Toeplitz: counts carry continuous Gaussian noise, rounded, up to the cost of its grid (proof in
+  `mechanisms.toeplitz`). Cumulative losses are
   treated likewise, on a grid of at least as many steps. Bandit losses exceed a continuous Gaussian
   loss by at most the slack of `two_lattice_delta`. Where the grid costs too much (very large
   epsilon), concentrated privacy adds up instead.
@@ -205,6 +205,7 @@ class LayeredMechanism:
             "feedback": self.feedback,
             "public_losses": self.public_losses,
             "episodes": self.episodes,
+            **({} if self.noise is None else self.noise.facts),
         }
 
     @property
@@ -405,7 +406,7 @@ def _printed(
     scale = 3 * size.horizon / float(trust.epsilon)
     wider = scale if isinstance(trust, Local) else scale * math.log2(episodes)
     units = 4 * size.horizon + losses - once
-    pure = replace(trust, delta=0.0, calibration="exact")
+    pure = replace(trust, delta=0.0, mechanism=spec.name, calibration="exact")
     noise: Any = _vectors(pure, size, units, episodes).noise
     noise = replace(noise, distribution=Laplace(wider))
     spent = units * noise.draws_moved / wider + once / scale

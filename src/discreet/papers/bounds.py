@@ -185,12 +185,10 @@ LOWER: Mapping[str, RegretBound] = {
 In 001 steps have models of their own; the others are for stationary MDPs.
 """
 
-_LIKE_PRINTED = {"laplace", "tree-laplace", "tree-iid", "bits", "randomized-response"}
+_LIKE_PRINTED = {"laplace", "tree-laplace", "tree-signed", "bits", "randomized-response"}
 """Noise of the order H/eps on a counter, as printed."""
 _LIKE_GAUSSIAN = {
     "gaussian",
-    "tree-gaussian",
-    "tree-honaker",
     "toeplitz",
     "bounded",
     "histogram",

@@ -41,11 +41,14 @@ def made():
         ),
         "table": release("local batch", "bounded", **one),
         "discrete-gaussian": release("central batch", "gaussian", horizon=2),
-        "piled-gaussian": release(
-            "central continual", "tree-gaussian", horizon=2, stationary=True, episodes=2
-        ),
+        "piled-gaussian": release("local continual", "gaussian", horizon=2, stationary=True),
         "adaptive-gaussian": release(
-            "central continual", "tree-gaussian", horizon=2, episodes=2, participations=2
+            "local continual",
+            "gaussian",
+            horizon=4,
+            stationary=True,
+            participations=2,
+            statistics=["visits"],
         ),
         "gaussian-grid": release("central continual", "toeplitz"),
         "layered-gaussian": release("local layered continual", "gaussian", actions=1),
@@ -81,7 +84,7 @@ def made():
             million,
         ),
         "adaptive-gaussian": (
-            distributions.AdaptiveGaussian(sigma=Fraction(23), squares=24),
+            distributions.AdaptiveGaussian(sigma=Fraction(38), squares=64),
             1,
             million,
         ),

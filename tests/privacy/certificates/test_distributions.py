@@ -246,8 +246,6 @@ def test_the_closed_form_agrees_with_the_sum():
     [
         (Central(epsilon=1, delta=1e-6, mechanism="gaussian"), {}, None),
         (Central(epsilon=1, delta=1e-6, mechanism="gaussian"), {"statistics": ("visits",)}, None),
-        (Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), {"episodes": 20_000}, None),
-        (Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), {"episodes": 10**6}, None),
         (Central(epsilon=1, delta=1e-6, mechanism="toeplitz"), {"episodes": 20_000}, None),
         (Local(epsilon=1, delta=1e-6, mechanism="gaussian"), {}, None),
         (

@@ -22,7 +22,8 @@ SHAPE = Shape(states=3, actions=2, horizon=2)
 STREAM = {"schedule": "continual", "episodes": 5}
 POOLED = STREAM | {"stationary": True}
 CENTRED = {"statistics": ("transitions", "rewards"), "last_transitions": False}
-TREE = Central(2, 1e-3, mechanism="tree-gaussian")
+TREE = Central(2, mechanism="tree-signed")
+REPORTS = Local(2, 1e-3, mechanism="gaussian")
 BOUNDED, STEP = Local(8, 1e-2, mechanism="bounded"), Shape(states=2, actions=1, horizon=1)
 SIZE = LayeredSize(widths=(1, 2, 1), actions=2)
 
@@ -45,8 +46,7 @@ PLANS = {
         of(Central(2, 1e-3, mechanism="toeplitz"), **POOLED),
         None,
     ),
-    "central continual tree-gaussian": (of(TREE, **STREAM), None),
-    "central continual tree-gaussian pooled": (of(TREE, **POOLED), None),
+    "central continual tree-signed": (of(TREE, **STREAM), None),
     "central continual tree-laplace": (of(Central(2, mechanism="tree-laplace"), **STREAM), None),
     "local batch laplace": (of(Local(2, mechanism="laplace")), None),
     "local batch gaussian": (of(Local(2, 1e-3, mechanism="gaussian")), None),
@@ -67,12 +67,9 @@ PLANS = {
     "shuffle batch bits in jumps": (of(Shuffle(10, 1e-6, mechanism="bits")), 50),
     "shuffle batch histogram": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), 50),
     "shuffle batch histogram in their limit": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), None),
-    "central layered tree-gaussian": (layered(TREE, "full"), None),
-    "central layered tree-gaussian, public losses": (
-        layered(TREE, "full", public_losses=True),
-        None,
-    ),
-    "local layered gaussian": (layered(Local(2, 1e-3, mechanism="gaussian"), "bandit"), None),
+    "central layered tree-signed": (layered(TREE, "full", public_losses=True), None),
+    "local layered gaussian": (layered(REPORTS, "bandit"), None),
+    "local layered gaussian, all losses": (layered(REPORTS, "full"), None),
 }
 """A plan of every mechanism that can be certified, and the users of its batch."""
 
@@ -245,7 +242,7 @@ def test_a_weaker_guarantee_is_refused_and_a_stronger_one_is_not(made):
         ("shuffle batch bits", {"users": None}, "release.users of a batch"),
         ("shuffle batch bits", {"trust": "shuffle batch", "schedule": ""}, "no release by"),
         (
-            "central layered tree-gaussian",
+            "central layered tree-signed",
             {"trust": "central layered", "schedule": "continual"},
             "trust to be central",
         ),
@@ -255,12 +252,13 @@ def test_a_weaker_guarantee_is_refused_and_a_stronger_one_is_not(made):
         ("central continual toeplitz", {"episodes": 20}, "noise.length"),
         ("central continual toeplitz", {"participations": 5}, "only one participation"),
         ("central continual toeplitz", {"participations": 5, "separation": 5}, "only one"),
-        ("central continual tree-gaussian", {"episodes": 9}, "Recomputed"),
-        ("central continual tree-gaussian", {"stationary": True}, "no noise of kind"),
+        ("central continual tree-laplace", {"episodes": 9}, "Recomputed"),
+        ("central continual tree-signed", {"levels": 9}, "Recomputed"),
+        ("local continual gaussian", {"stationary": True}, "no noise of kind"),
         ("central batch gaussian", {"horizon": 3}, "Recomputed"),
         ("central batch gaussian", {"participations": 2}, "Recomputed"),
-        ("central layered tree-gaussian", {"public_losses": True}, "no noise of kind"),
-        ("central layered tree-gaussian", {"widths": [1, 3, 1]}, "Recomputed"),
+        ("local layered gaussian", {"public_losses": True}, "no noise of kind"),
+        ("local layered gaussian, all losses", {"widths": [1, 3, 1]}, "Recomputed"),
     ],
 )
 def test_what_cannot_be_is_refused(made, name, changes, reason):

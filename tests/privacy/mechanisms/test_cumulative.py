@@ -9,7 +9,6 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.base import guaranteed
 from discreet.privacy.mechanisms.noise import (
-    Gaussian,
     IndependentNoise,
     Laplace,
     Pieces,
@@ -17,7 +16,7 @@ from discreet.privacy.mechanisms.noise import (
     check_exact,
 )
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
-from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, TreeNoise
+from discreet.privacy.mechanisms.tree import TreeNoise, TreeShape, binary_shape
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local
 from helpers.sampling import sampler
@@ -26,9 +25,11 @@ CUTS = st.lists(st.integers(0, 5), max_size=6).filter(lambda cuts: sum(cuts) <= 
 NOISES = {
     "independent": IndependentNoise(episodes=20, distribution=Laplace(3.0)),
     "pooled": IndependentNoise(episodes=20, distribution=Laplace(3.0), copies=4),
-    "tree": TreeNoise(episodes=20, distribution=Gaussian(4.0)),
-    "averaged": HonakerNoise(episodes=20, distribution=Laplace(4.0)),
-    "padded": PaddedTreeNoise(episodes=20, distribution=Laplace(4.0)),
+    "tree": TreeNoise(episodes=20, distribution=Laplace(4.0), shape=binary_shape(20)),
+    "signed": TreeNoise(episodes=20, distribution=Laplace(4.0), shape=TreeShape(2, 5)),
+    "padded": TreeNoise(
+        episodes=20, distribution=Laplace(4.0), shape=binary_shape(20), padded=True
+    ),
 }
 
 
@@ -161,16 +162,16 @@ HUGE = 36 / 2**44 * 1.0000001
     "calibrate",
     [
         lambda: Local(HUGE, 0, "laplace").calibrate_stream(Shape(1, 1, 6), episodes=1_000_000),
-        lambda: TreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
-        lambda: PaddedTreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
-        lambda: HonakerNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
+        lambda: TreeNoise(
+            episodes=1_000_000, distribution=Laplace(2.0**44), shape=binary_shape(1_000_000)
+        ),
         lambda: ToeplitzNoise(episodes=20, steps=1e9).scaled(2.0**40),
         lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate_stream(
             Shape(1, 1, 6), episodes=1_000_000
         ),
         lambda: Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6)).noise_variance(1_000_000),
     ],
-    ids=["local", "tree", "padded", "averaged", "toeplitz", "central", "batch"],
+    ids=["local", "tree", "toeplitz", "central", "batch"],
 )
 def test_noise_that_doubles_would_round_to_even_is_refused(calibrate):
     with pytest.raises(CalibrationError, match=r"larger epsilon"):

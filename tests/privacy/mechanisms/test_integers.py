@@ -20,7 +20,7 @@ from discreet.privacy.vectors import calibrate_vectors
 HORIZONS = range(1, 21)
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 10, 20)
 LOCAL = ("laplace", "gaussian", "randomized-response", "bounded", "one-step")
-CENTRAL = ("toeplitz", "tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
+CENTRAL = ("toeplitz", "tree-signed", "tree-laplace")
 GRID = 2.0**16
 """The finest grid that any stream releases on."""
 

@@ -1,39 +1,15 @@
-"""Compiled loops of the trees against their definition: sums over the nodes of a prefix."""
+"""Compiled loops of streams against their definition; signed trees in `test_tree`."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discreet.privacy.mechanisms._kernels import (
-    closing_level,
-    running_sums,
-    tree_prefix,
-    weighted,
-)
-
-
-@given(st.integers(1, 2**40), st.integers(1, 41))
-def test_the_closing_level_is_the_number_of_trailing_zeros_capped(time, levels):
-    zeros = (time & -time).bit_length() - 1
-    assert closing_level(time, levels) == min(zeros, levels - 1)
-
-
-@given(st.integers(0, 4096), st.integers(-(2**61), 2**61))
-def test_a_weight_is_applied_exactly_and_rounded_once(weight, value):
-    exact = (weight * value + 2048) // 4096  # Python's integers: nothing overflows
-    assert weighted(weight, value) == exact
-
-
-@given(st.integers(0, 4096), st.integers(-(2**50), 2**50), st.integers(-(2**30), 2**30))
-def test_whole_numbers_pass_through_the_rounding(weight, value, whole):
-    assert weighted(weight, value + 4096 * whole) == weighted(weight, value) + weight * whole
+from discreet.privacy.mechanisms._kernels import running_sums, tree_prefix
 
 
 @pytest.mark.parametrize("cuts", [(16,), (1,) * 16, (5, 0, 11)])
 def test_a_prefix_is_the_sum_over_its_dyadic_nodes(cuts):
     fresh = np.random.default_rng(0).integers(-9, 9, (16, 3))
-    nodes, total = np.zeros((5, 3), np.int64), np.zeros(3, np.int64)
+    nodes, total = np.zeros((5, 2, 3), np.int64), np.zeros(3, np.int64)
     parts, first = [], 0
     for rows in cuts:
         out = np.empty((rows, 3), np.int64)

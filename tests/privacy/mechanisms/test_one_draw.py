@@ -24,7 +24,6 @@ STREAM = {"add": 60, "block": 60}
 USUAL = ADDED | STREAM
 BOUNDED = {"release": 4, "simulate": 4, "release_reports": 4}
 DRAWS = {
-    "central/tree-iid": {"add": 120, "block": 120},  # a node, and one draw of padding
     # How many report each slot but the last (1 + 1); kept and false bits of one slot with 4 cells.
     # A report: its statistic, its step, its false bits, and whether the true one is kept.
     "local/split": {"simulate": {10, 6, 14}, "release_reports": {5, 7}},

@@ -15,7 +15,7 @@ from discreet.privacy.mechanisms.base import AuditSizes, guaranteed
 from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
-from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
+from discreet.privacy.mechanisms.tree import TreeNoise, binary_shape
 from helpers.calibrating import calibrated as of_schedule
 from helpers.studies import RIVER, advance, begin
 
@@ -31,8 +31,9 @@ def twice(trust, sensitivity):
 
 def twice_in_a_tree(trust, sensitivity, episodes):
     """The same on the nodes of a tree."""
-    scale = 2 * laplace_scale(sensitivity.l1 * tree_levels(episodes), trust.epsilon)
-    noise = TreeNoise(episodes=episodes, distribution=Laplace(scale))
+    shape = binary_shape(episodes)
+    scale = 2 * laplace_scale(sensitivity.l1 * shape.levels, trust.epsilon)
+    noise = TreeNoise(episodes=episodes, distribution=Laplace(scale), shape=shape)
     return noise, guaranteed(trust, trust.epsilon, 0.0)
 
 
@@ -112,6 +113,7 @@ def test_one_of_your_own_is_certified_as_what_it_is_an_instance_of(learner):
     assert made.holds and verify(made.to_dict(), of=mechanism) == 0
 
 
+@pytest.mark.parametrize("learner", ["flow-ucb", "explore-then-commit"], indirect=True)
 def test_a_study_and_its_dossier_take_one_of_your_own(learner, tmp_path):
     from discreet.study.dossier.bundle import members
     from discreet.study.dossier.facts import gather
@@ -188,7 +190,7 @@ def test_nobody_names_a_single_mechanism():
         "from discreet.privacy.mechanisms.tree import TreeNoise",
         "from discreet.privacy.mechanisms import bits",
         "import discreet.privacy.mechanisms.split",
-        "chosen = name in ('tree-iid', 'other')",
+        "chosen = name in ('tree-signed', 'other')",
         "Shuffle(1, 1e-6, mechanism='histogram')",
         "isinstance(mechanism, BatchMechanism | HistogramBatch)",
     ],

@@ -15,7 +15,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.mechanisms.noise import Laplace
-from discreet.privacy.mechanisms.tree import printed_scale, tree_levels
+from discreet.privacy.mechanisms.tree import binary_shape, printed_scale
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.privacy.vectors import calibrate_vectors
@@ -44,7 +44,7 @@ def test_printed_tree(base, factor):
     with pytest.warns(DiscreetWarning, match="papers 003 and 004"):
         mechanism = trust.calibrate_stream(SHAPE, episodes=20_000)
     scale = printed_scale(6, 20_000, 1, base)
-    assert 36 * tree_levels(20_000) / scale == pytest.approx(factor, abs=0.005)
+    assert 36 * binary_shape(20_000).levels / scale == pytest.approx(factor, abs=0.005)
     assert base != 2 or mechanism.noise.distribution.scale == pytest.approx(scale)
 
 
@@ -53,11 +53,6 @@ def test_printed_is_the_default_tree_through_the_front_door():
         mechanism = Central(1, calibration="paper").calibrate_stream(SHAPE, episodes=20_000)
     assert mechanism.name == "tree-laplace"
     assert mechanism.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
-    with pytest.warns(DiscreetWarning):
-        iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate_stream(
-            SHAPE, episodes=20_000
-        )
-    assert iid.guarantee.epsilon == mechanism.guarantee.epsilon
     with pytest.raises(CalibrationError, match="zero at K = 1"):
         Central(1, calibration="paper").calibrate_stream(SHAPE, episodes=1)
 
@@ -108,7 +103,6 @@ def test_paper_002_has_its_own_laplace_scale(schedule):
         (Local(20, mechanism="randomized-response", calibration="paper-004"), "continual"),
         (Local(1, mechanism="laplace", calibration="paper-001"), "batch"),
         (Central(1, mechanism="tree-laplace", calibration="paper-002"), "continual"),
-        (Central(1, mechanism="tree-iid", calibration="paper-003"), "continual"),
         (Shuffle(1, 1e-5, mechanism="bits", calibration="paper-002"), "batch"),
     ],
 )
@@ -146,8 +140,7 @@ def test_printed_dense_losses():
     ("trust", "schedule"),
     [
         (Central(1, 1e-6, mechanism="toeplitz", calibration="paper"), "continual"),
-        (Central(1, 1e-6, mechanism="tree-gaussian", calibration="paper"), "continual"),
-        (Central(1, 1e-6, mechanism="tree-honaker", calibration="paper"), "continual"),
+        (Central(1, mechanism="tree-signed", calibration="paper"), "continual"),
         (Local(1, 1e-6, mechanism="bounded", calibration="paper"), "batch"),
         (Local(1, mechanism="one-step", calibration="paper"), "batch"),
     ],
@@ -178,7 +171,7 @@ def test_algorithm_4_as_printed_never_fills_leaf_zero():
         return released
 
     assert printed(7) == [0, 0, 1, 0, 1, 2, 3]
-    mechanism = Central(1, mechanism="tree-iid").calibrate_stream(ONE, episodes=7)
+    mechanism = Central(1, mechanism="tree-laplace").calibrate_stream(ONE, episodes=7)
     release = mechanism.open(Silent())
     one = Counts(1, np.ones(ONE.transitions, np.int64), np.zeros(ONE.visits, np.int64))
     assert [release.add(one).visits.item() for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]

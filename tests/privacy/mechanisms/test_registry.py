@@ -12,7 +12,7 @@ from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Ad
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.mechanisms.one_shot import laplace_noise
 from discreet.privacy.mechanisms.registry import mechanisms
-from discreet.privacy.mechanisms.tree import laplace_nodes
+from discreet.privacy.mechanisms.tree import signed_nodes
 from discreet.privacy.sampling.samplers import SecureSampler
 from discreet.privacy.trust import TRUST_MODELS
 from helpers.calibrating import calibrated
@@ -87,7 +87,7 @@ def test_noise_of_the_wrong_party_is_refused(trust, by_devices):
     """A curator's noise for n users would be too little by the root of n."""
     for schedule, wrong in (
         ("batch", AddedOnce(laplace_noise, by_devices=by_devices)),
-        ("continual", AddedContinually(laplace_nodes, by_devices=by_devices)),
+        ("continual", AddedContinually(signed_nodes, by_devices=by_devices)),
     ):
         registry.register(registry.MechanismSpec(trust, schedule, "mine", wrong))
         with pytest.raises(InvalidInputError, match="change by_devices"):
@@ -99,7 +99,7 @@ def test_noise_of_the_wrong_party_is_refused(trust, by_devices):
 @pytest.mark.core
 @pytest.mark.usefixtures("empty_place")
 def test_a_curators_tree_is_no_noise_of_devices_and_sums_are_not_shuffled():
-    tree = AddedContinually(laplace_nodes, by_devices=True)
+    tree = AddedContinually(signed_nodes, by_devices=True)
     registry.register(registry.MechanismSpec("local", "continual", "mine", tree))
     with pytest.raises(InvalidInputError, match="TreeNoise, which a curator draws"):
         Local(1, mechanism="mine").calibrate_stream(SHAPE, episodes=4)
@@ -179,10 +179,8 @@ def test_which_mechanisms_serve_losses_and_which_randomise_data():
     known = registry.everything()
     assert {(m.trust, m.schedule, m.name) for m in known if m.losses} == {
         ("central", "continual", "toeplitz"),
-        ("central", "continual", "tree-gaussian"),
-        ("central", "continual", "tree-honaker"),
+        ("central", "continual", "tree-signed"),
         ("central", "continual", "tree-laplace"),
-        ("central", "continual", "tree-iid"),
         ("local", "continual", "laplace"),
         ("local", "continual", "gaussian"),
     }

@@ -62,7 +62,7 @@ def test_golden_factor(episodes, golden):
 
 def test_it_is_the_default_of_central_streams_with_delta():
     assert Central(1, 1e-6).resolve("continual") == "toeplitz"
-    assert Central(1).resolve("continual") == "tree-laplace"
+    assert Central(1).resolve("continual") == "tree-signed"
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 3, 17, 300])

@@ -937,11 +937,11 @@ KINDS = {
     "local batch": ("bounded gaussian laplace one-step randomized-response split",
                     SIZE + " last_transitions"),
     "shuffle batch": ("bits histogram", SIZE + " last_transitions users honest"),
-    "central continual": ("toeplitz tree-gaussian tree-laplace",
+    "central continual": ("toeplitz tree-laplace tree-signed",
                           SIZE + " separation episodes stationary"),
     "local continual": ("bounded gaussian laplace one-step randomized-response",
                      SIZE + " episodes stationary"),
-    "central layered continual": ("tree-gaussian tree-laplace", LAYERED),
+    "central layered continual": ("tree-laplace tree-signed", LAYERED),
     "local layered continual": ("bounded gaussian laplace", LAYERED),
 }  # fmt: skip
 """Trust and schedule -> mechanisms, and the fields of a release."""
@@ -960,6 +960,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "episodes": (_whole(1, 10**15), "from 1 to 1e15"),
     "users": (lambda x: x is None or _whole(1, 10**15)(x), "from 1 to 1e15, or null"),
     "honest": (lambda x: 0 < rational(x, 100) <= 1, "above 0 and at most 1"),
+    "levels": (_whole(1, 64), "from 1 to 64"),
     **dict.fromkeys(
         ("last_transitions", "stationary", "public_losses"),
         (lambda x: type(x) is bool, "true or false"),
@@ -988,7 +989,7 @@ def derived(entry: Entry) -> Any:
             f"This program knows no release by {short(mechanism)} ({short(kind)}), only: {known}. "
             "A mechanism of your own has no certificate."
         )
-    entry.only("release", KINDS[kind][1])
+    entry.only("release", KINDS[kind][1] + (" levels" if mechanism == "tree-signed" else ""))
     for name, (holds, rule) in RULES.items():
         if name in release and not holds(release[name]):
             raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
@@ -1021,16 +1022,17 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     one counter of a statistic and one enters another: kH counters rise by one and kH fall, 2kH
     units in all. (A user who has left the policy counts as nothing: fewer move.)
     Of m participations neighbours differ in all. Batches and local reports have noise of their own:
-    everything moves m times. In a tree, b episodes apart, a node of level j holds at most
-    q = min(m, ceil(2^j/b)) of them, so squares grow by floor(m/q)·q² + (m mod q)² on that level.
-    What moves where may then depend on what was seen: squares are all that is known of piles.
+    everything moves m times. What moves where may then depend on what was seen: squares are all
+    that is known of piles. In a tree absolute moves add up, however they lie.
     Of a square root, the norm of one column is computed, and so nothing is said of m > 1.
 
     - Counters per step: those of different steps are distinct, so no two units meet. Pooled over
       steps (stationary), up to H units pile up on one counter: every integer vector of L1 norm 2kH
       and entries up to H, of squared norm 2kH·H at most.
-    - A tree over K episodes has L = ceil(log2 K) levels of noisy nodes (at least one); an episode
-      is in one node of each, so everything moves L times. Square root: the noise has its columns.
+    - An episode is in at most one noisy node of every level of a tree, so everything moves L times:
+      binary (tree-laplace), L = ceil(log2 K), at least one; signed digits, as many as are stated.
+      What is released are sums of nodes; with Laplace noise the probability of every output counts,
+      so streams may be adaptive. Square root: the noise has its columns.
     - Bits: kH counters up, kH down, like bounded noise.
     - Groups (central batches of transitions and rewards; histograms): a user has one unit in each
       group, a statistic at a step (without the last transitions, if these are left out), and moves
@@ -1045,10 +1047,11 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     mechanism, widths = release["mechanism"], release.get("widths")
     horizon = release["horizon"] if widths is None else len(widths) - 1
     names = ["transitions", "visits"] if widths is not None else release["statistics"]
-    units, tree = 2 * len(names) * horizon, mechanism.startswith("tree-")
-    levels = max(1, (release["episodes"] - 1).bit_length()) if tree else 1
+    units, levels = 2 * len(names) * horizon, release.get("levels", 1)
+    if mechanism == "tree-laplace":
+        levels = max(1, (release["episodes"] - 1).bit_length())
     pile = horizon if release.get("stationary") else 1
-    m, apart = release["participations"], release.get("separation", 1)
+    m = release["participations"]
     both, pair = shifts((1, units // 2 * m), (-1, units // 2 * m)), shifts((1, m), (-1, m))
     known: dict[str, dict[str, Any]] = {
         "one-step": {"one-step": pair},
@@ -1059,10 +1062,10 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
         "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units}},
     }
     if widths is not None and not release["public_losses"]:
-        full = sum(widths[:-1]) * release["actions"] * levels
+        full = sum(widths[:-1]) * release["actions"]
         losses = full if release["feedback"] == "full" else 2 * horizon
-        counts = {"counts": units * levels, "losses": losses, "loss_shift": 1024}
-        return {"layered-gaussian": counts} if mechanism.endswith("gaussian") else {}
+        counts = {"counts": units, "losses": losses, "loss_shift": 1024}
+        return {"layered-gaussian": counts} if mechanism == "gaussian" else {}
     if mechanism in known:
         return known[mechanism]
     missing = not release.get("last_transitions", True)
@@ -1076,15 +1079,13 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
                 cells[size] = cells.get(size, 0) + steps * m
         both = shifts((1, units // 2 * m), (-1, units // 2 * m))
         return {"histogram": {"times": [*cells.values()]}, "poisson": both}
-    if mechanism.endswith("laplace"):
+    if mechanism == "laplace" or mechanism.startswith("tree-"):
         return {"discrete-laplace": shifts((1, units * levels * m))}
-    if m > 1 and (tree or pile > 2):
-        held = [min(m, up(1 << level, apart)) if tree else 1 for level in range(levels)]
-        squares = units * pile * sum(m // q * q * q + (m % q) ** 2 for q in held)
-        return {"adaptive-gaussian": {"squares": squares}}
+    if m > 1 and pile > 2:
+        return {"adaptive-gaussian": {"squares": units * pile * m}}
     if pile > 1:
-        return {"piled-gaussian": {"total": units * m, "largest": pile, "copies": levels}}
-    return {"discrete-gaussian": shifts((1, units * levels * m))}
+        return {"piled-gaussian": {"total": units * m, "largest": pile, "copies": 1}}
+    return {"discrete-gaussian": shifts((1, units * m))}
 
 
 def shifts(*moves: Pair) -> list[dict[str, int]]:
@@ -1144,6 +1145,7 @@ def claim(data: dict[str, Any]) -> str:
     if "episodes" in release:
         what += f", after every one of {release['episodes']} episodes"
         what += ", pooled over steps" if release.get("stationary") else ""
+        what += f", by a tree of {release['levels']} levels" if "levels" in release else ""
     else:
         what += "" if release["last_transitions"] else " (no transitions of the last step)"
         users = f"{release['users']} users" if release.get("users") else "any size"

@@ -3,120 +3,54 @@
 import numpy as np
 
 from discreet._jit import kernel
-from discreet._types import FloatArray, IntArray, NumberArray
-
-
-@kernel
-def closing_level(time: int, levels: int) -> int:
-    """The level of the node that closes after ``time`` leaves: its trailing zeros, capped."""
-    level = 0
-    while level < levels - 1 and time & 1 == 0:
-        time >>= 1
-        level += 1
-    return level
+from discreet._types import FloatArray, IntArray
 
 
 @kernel
 def tree_prefix(
-    fresh: IntArray, first: int, nodes: IntArray, total: IntArray, out: NumberArray
+    fresh: IntArray, first: int, nodes: IntArray, total: IntArray, out: FloatArray
 ) -> None:
-    """Noise of the prefix sums after ``first + 1, first + 2, ...`` leaves.
+    """Noise of the prefix sums after ``first + 1, first + 2, ...`` leaves (see `tree`).
 
     Args:
-        fresh: ``[n, cells]``, the noise of the one node that closes at each time.
+        fresh: ``[n, cells]``, the noise of new nodes in the order of their first use.
         first: leaves seen before.
-        nodes: ``[levels, cells]``, noise of the nodes in the current prefix (updated).
-        total: ``[cells]``, their sum (updated).
-        out: ``[n, cells]``, the sums after each time.
+        nodes: ``[levels, base, cells]``; node i of a level is in place i % base (updated).
+        total: ``[cells]``, the sum of the nodes of the current prefix (updated).
+        out: ``[times, cells]``, the sums after each time.
     """
-    levels, cells = nodes.shape
-    for i in range(fresh.shape[0]):
-        level = closing_level(first + i + 1, levels)
-        for j in range(level):
-            closed = nodes[j]
-            for c in range(cells):
-                total[c] -= closed[c]
-                closed[c] = 0
-        opened, new, prefix = nodes[level], fresh[i], out[i]
-        for c in range(cells):
-            opened[c] += new[c]
-        for c in range(cells):  # one array at a time: more of them do not vectorise together
-            total[c] += new[c]
-        for c in range(cells):
-            prefix[c] = total[c]
-
-
-@kernel
-def weighted(weight: int, value: int) -> int:
-    """floor(weight·value/2^12 + 1/2): exact for every value below 2^62, weights up to 2^12.
-
-    Adding a multiple of 2^12 to the value adds exactly its weighted part to the result.
-    """
-    return weight * (value >> 12) + ((weight * (value & 4095) + 2048) >> 12)
-
-
-@kernel
-def honaker_prefix(
-    fresh: IntArray,
-    first: int,
-    own_weight: IntArray,
-    nodes: IntArray,
-    total: IntArray,
-    out: IntArray,
-) -> None:
-    """As `tree_prefix`, with every node averaged with its two children, in units of 2^-12.
-
-    ``fresh`` holds the noise of *all* nodes in the order in which they close (at one time: the
-    leaf, its parent if that closes too, and so on); ``own_weight`` is in units of 2^-12.
-    """
-    levels, cells = nodes.shape
-    row = 0
-    merged = np.empty(cells, np.int64)
+    levels, base, cells = nodes.shape
+    below = (base - 1) // 2
+    above, row = base - 1 - below, 0
+    ends = np.empty(levels, np.int64)  # the prefix, rounded to nodes of each level
+    ends[0] = first
+    for j in range(1, levels):
+        ends[j] = (ends[j - 1] + below) // base
     for i in range(out.shape[0]):
-        level = closing_level(first + i + 1, levels)
-        for c in range(cells):
-            merged[c] = fresh[row, c] << 12
-        row += 1
-        for j in range(level):
-            weight = own_weight[j + 1]
+        j = 0
+        while j < levels - 1 and ends[j] - base * ends[j + 1] == above:
+            # A parent takes over: its first children are no longer added, its last ones taken off.
+            for back in range(1, above + 1):
+                used = nodes[j, (ends[j] - back) % base]
+                for c in range(cells):
+                    total[c] -= used[c]
+            for ahead in range(1, below + 1):
+                new = nodes[j, (ends[j] + ahead) % base]
+                for c in range(cells):
+                    new[c] = fresh[row, c]
+                    total[c] -= new[c]
+                row += 1
+            ends[j] += 1
+            j += 1
+        node = nodes[j, ends[j] % base]
+        if j == levels - 1 or ends[j] >= base * ends[j + 1]:  # otherwise one fewer is taken off
             for c in range(cells):
-                children = nodes[j, c] + merged[c]
-                merged[c] = weight * fresh[row, c] + weighted(4096 - weight, children)
-                total[c] -= nodes[j, c]
-                nodes[j, c] = 0
+                node[c] = fresh[row, c]
             row += 1
         for c in range(cells):
-            nodes[level, c] += merged[c]
-            total[c] += merged[c]
+            total[c] += node[c]
             out[i, c] = total[c]
-
-
-@kernel
-def factored_prefix(
-    fresh: IntArray,
-    first: int,
-    weights: IntArray,
-    nodes: IntArray,
-    total: IntArray,
-    out: IntArray,
-) -> None:
-    """As `tree_prefix`, for the averaged tree in factored form (see `tree.averaging`).
-
-    The node that closes takes over ``weights[level, j]`` (in units of 2^-12) of the estimate of
-    every node j that it replaces.
-    """
-    levels, cells = nodes.shape
-    for i in range(fresh.shape[0]):
-        level = closing_level(first + i + 1, levels)
-        for c in range(cells):
-            merged = fresh[i, c]
-            for j in range(level):
-                merged += weighted(weights[level, j], nodes[j, c])
-                total[c] -= nodes[j, c]
-                nodes[j, c] = 0
-            nodes[level, c] += merged
-            total[c] += merged
-            out[i, c] = total[c]
+        ends[j] += 1
 
 
 @kernel

@@ -163,7 +163,7 @@ class AdditiveContinual(ContinualMechanism):
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:
         """With what a curator's noise depends on beyond that."""
         own: dict[str, Plain] = {} if self.by_devices else {"separation": self.separation}
-        return super().release_facts(users) | own
+        return super().release_facts(users) | own | self.noise.facts
 
     def noise_variance(self, users: int) -> dict[str, float]:
         return dict.fromkeys(self.statistics, self.noise.variance(users))

@@ -475,6 +475,15 @@ class CumulativeNoise(ABC):
         """After how many of ``users`` users the noise is largest."""
         return max(worst_times(users), key=self.variance)
 
+    def padded_variant(self) -> "CumulativeNoise | None":
+        """The same noise, padded to look alike at all times (paper 004); None where unknown."""
+        return None
+
+    @property
+    def facts(self) -> dict[str, Plain]:
+        """What a certificate says of the release beyond the mechanism's name and length."""
+        return {}
+
     def certified(self, sensitivity: Sensitivity) -> Certified:
         """What a certificate has to bound, for counters of this sensitivity."""
         raise UnsupportedError(f"{type(self).__name__} is not covered by certificates.")
@@ -495,10 +504,6 @@ class CumulativeNoise(ABC):
     def scaled(self, factor: float, *, pile: int = 1) -> "CumulativeNoise":
         """``factor`` times as much noise, on counters that one user moves by ``pile``."""
         raise UnsupportedError(f"{type(self).__name__} has no scale.")
-
-    def padded_variant(self) -> "CumulativeNoise | None":
-        """The same noise, padded to look alike at all times (paper 004); None where unknown."""
-        return None
 
     def check_episode(self, episode: int) -> None:
         """Releases are numbered by the users seen: 1 .. episodes."""
