@@ -87,7 +87,6 @@ def init(
 ) -> None:
     """Set up a study: charter, keys, and a folder for each role."""
     need_extra(_PACKAGES, "service")
-    from discreet.privacy.trust import Shuffle
     from discreet.service import setup
     from discreet.service.configs import check_url
 
@@ -96,12 +95,12 @@ def init(
     trust = {"model": "shuffle", "honest": float(setup.HONEST), **written.trust}
     if terms.min_users is not None:
         trust["min_users"] = terms.min_users
-    arguments = replace(written, trust=trust).arguments()
-    if not isinstance(arguments["trust"], Shuffle):
+    if trust["model"] != "shuffle":
         raise InvalidInputError(
             f'Expected model = "shuffle" in [trust] of a service, got {trust["model"]!r}; '
             f"`discreet study start` takes the other trust models."
         )
+    arguments = replace(written, trust=trust).arguments()
     warn_of_guarantee(arguments["trust"].epsilon, arguments["trust"].delta)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the guarantee; some seconds ...")
