@@ -441,26 +441,21 @@ def _studied(mdp, spec, settings, trust, users, run):
 def run_plan(options):
     """The power that plans state, and that of simulated studies.
 
-    ``told``: the plan knows the effect and the reward of the first step, and has random problems;
-    ``given``: it has the problem; ``logged``: it has a model counted from 2,000 episodes of other
-    people who took random actions; ``logged_told``: and knows the effect. The size is the first of
-    500, 707, 1000, ... for which the plan with the problem says 0.8.
+    ``given``: the plan has the problem; ``logged``: it has a model counted from 2,000 episodes of
+    other people who took random actions; ``logged_told``: and knows the effect. The size is the
+    first of 500, 707, 1000, ... for which the plan with the problem says 0.8.
     """
     for name in options.problems or PLANNED:
         made, learner, trust_name, epsilon = PLANNED[name]
         mdp, (spec, settings) = _not_yet_best(made()), LEARNERS[learner]
         trust, (gains, weights, effect) = TRUSTS[trust_name](epsilon), effects_of(mdp)
-        reward = float(mdp.initial @ mdp.rewards[0][np.arange(len(gains)), mdp.shape.first[0]])
-        random = Simulation(
-            spec, public_facts(mdp, 1), settings, reward=reward, runs=100, seed=SEED
-        )
-        given, users = dataclasses.replace(random, model=mdp), 500
+        given = Simulation(spec, public_facts(mdp, 1), settings, mdp, runs=100, seed=SEED)
+        users = 500
         while given.outcome(effect, trust, users).right.mean() < 0.8 and users < 1e6:
             users = round(users * math.sqrt(2))
         model = _counted(mdp, 2000, np.random.default_rng(SEED + 3))
-        logged = dataclasses.replace(random, model=model)
+        logged = dataclasses.replace(given, model=model)
         plans = {
-            "told": (random, effect),
             "given": (given, effect),
             "logged": (logged, logged.most),
             "logged_told": (logged, min(effect, logged.most)),
@@ -482,7 +477,6 @@ def run_plan(options):
             "epsilon": epsilon,
             "people": users,
             "effect": round(effect, 4),
-            "reward": round(reward, 3),
             "logged_effect": round(logged.most, 4),
             **stated,
             "found": round(float(np.mean(right)), 3),

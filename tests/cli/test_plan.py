@@ -37,22 +37,20 @@ def design(tmp_path):
 def test_a_table_a_picture_and_what_is_assumed(discreet, design, tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "plan.svg"
-    code, out, _ = discreet("plan", design, *QUICK, "--effect", "3", "--plot", str(picture))
+    code, out, _ = discreet("plan", design, *QUICK, "--plot", str(picture))
     assert code == 0
-    assert "if an action earns 3 more than today's" in out
     assert "Difference: the smallest" in out and "2,000  central" in out
-    assert "in yours far fewer studies may be right, or nearly all" in out
-    assert "20 simulated studies per row (chance: up to ±22%)" in out
-    assert "rewards are 0 or 10" in out
+    assert "20 simulated studies per row in which nothing is to be found" in " ".join(out.split())
+    assert "rewards 0 or 10" in " ".join(out.split())
     assert all(len(line) <= 80 for line in out.splitlines() if "central" in line)
-    assert "Probability of the right action" in picture.read_text()
+    assert "recommend anything where nothing is better" in picture.read_text()
 
 
 def test_a_narrow_table_leaves_columns_out(discreet, design, monkeypatch):
     monkeypatch.setenv("COLUMNS", "66")
     code, out, _ = discreet("plan", design, *QUICK, "--people", "1e9")
     heads = next(line for line in out.splitlines() if line.startswith(" "))
-    assert code == 0 and "wrong" in heads and "batches" not in heads
+    assert code == 0 and "null error" in heads and "batches" in heads
 
 
 def test_json_has_the_same(discreet, design):
@@ -65,7 +63,8 @@ def test_json_has_the_same(discreet, design):
         (2000, "none"),
         (2000, "central"),
     ]
-    assert plan["effect"] == 1 and plan["reward"] == 5  # a tenth of the range, and its middle
+    assert plan["effect"] is plan["problem"] is None
+    assert all(0 <= row["null_error"] <= 1 and row["right"] is None for row in plan["rows"])
     assert plan["rows"][2]["smallest_difference"] < plan["rows"][0]["smallest_difference"]
 
 
@@ -76,6 +75,7 @@ def test_a_problem_that_resembles_one_s_own_from_a_file(discreet, design, tmp_pa
     code, out, _ = discreet("plan", design, *QUICK, "--problem", str(path))
     assert code == 0
     assert "in mine, whose best action of the first step earns 4 more" in " ".join(out.split())
+    assert "if an action earns 4 more than today's" in " ".join(out.split()) and "wrong" in out
     made = ("--problem", "RandomMDP", "--set", "states=2", "--set", "actions=2")
     code, out, _ = discreet("plan", design, *QUICK, *made, "--set", "horizon=2", "--json")
     assert code == 0 and json.loads(out)["problem"] == "RandomMDP"
@@ -85,6 +85,7 @@ def test_a_problem_that_resembles_one_s_own_from_a_file(discreet, design, tmp_pa
     ("words", "said"),
     [
         (("--effect", "0"), "--effect > 0, got --effect 0"),
+        (("--effect", "3"), "effect beside a problem that has it"),
         (("--set", "states=2"), "--problem beside --set"),
         (("--problem", "RiverSwim"), "the design's 2 states, 2 actions and 2 steps"),
         (("--people", "many"), "--people to be whole numbers"),

@@ -15,7 +15,7 @@ from discreet.mdp import Shape, TabularMDP, sample_trajectories
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.study import plan as planning
 from discreet.study.design import Design
-from discreet.study.plan import Simulation, effects_of, random_problem, weakened
+from discreet.study.plan import Simulation, effects_of, weakened
 
 CENTRAL = {"model": "central", "epsilon": 1.0, "delta": 1e-6}
 ARMS = Design(
@@ -36,56 +36,33 @@ def problem(states, actions, horizon, starts=(0,), stationary=False):
     return Problem(Shape(states, actions, horizon), 1_000, start, stationary)
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        problem(4, 3, 4),
-        problem(5, 2, 3, starts=(0, 3)),
-        problem(4, 3, 4, stationary=True),
-        problem(6, 4, 1, starts=range(6)),
-    ],
-    ids=["one start", "two starts", "stationary", "contexts"],
-)
-def test_random_problems_have_the_effect_and_the_reward_that_were_stated(facts):
-    starts, moved = np.flatnonzero(facts.start), []
-    for seed in range(10):
-        world = random_problem(facts, 0.1, 0.4, np.random.default_rng(seed))
-        gains, weights, effect = effects_of(world)
-        assert effect == pytest.approx(0.1, rel=0.01)
-        assert weights.sum() == pytest.approx(1) and not weights[~facts.start].any()
-        assert world.rewards[0, starts, 0] == pytest.approx(0.4)
-        assert world.initial[starts] == pytest.approx(1 / len(starts))
-        assert (gains[starts, 0] == 0).all()
-        moved.append(np.abs(world.transitions[0, 0, 1] - world.transitions[0, 0, 0]).sum() / 2)
-        if facts.stationary:
-            assert np.allclose(world.transitions, world.transitions[:1])
-    if facts.shape.horizon > 1:  # in some actions lead to quite other states, in some to the same
-        assert min(moved) < 0.05 and max(moved) > 0.4
+def chain(states, actions, horizon, seed, **more):
+    """A random problem in which today's action is the worst of the first step's."""
+    rng = np.random.default_rng(seed)
+    rewards = rng.uniform(0.2, 0.8, (states, actions))
+    first = np.argmax(more.get("allowed", np.ones((states, actions))), axis=1)
+    rewards[np.arange(states), first] = 0.1
+    moves = rng.dirichlet(np.ones(states), (states, actions))
+    start = np.eye(states)[0]
+    return TabularMDP(transitions=moves, rewards=rewards, horizon=horizon, initial=start, **more)
 
 
-def test_a_random_problem_without_the_effect_is_refused_and_masks_are_kept():
-    with pytest.raises(DiscreetError, match="state a smaller one, or give a problem"):
-        random_problem(problem(1, 2, 1), 0.7, 0.5, np.random.default_rng(0))
+def test_masks_are_the_designs_in_every_problem():
     rules = [{"states": [0], "actions": [1, 2]}, {"states": [1], "actions": [2]}]
     design = dataclasses.replace(
         ARMS, states=3, actions=3, steps=2, start_states=[0, 1], allowed=rules
     )
-    facts = Problem(design.vocabulary.shape, 1_000, np.array([True, True, False]))
-    for seed in range(5):
-        gains, weights, _ = effects_of(random_problem(facts, 0.1, 0.5, np.random.default_rng(seed)))
-        assert gains[0].tolist() == [-np.inf, 0, pytest.approx(0.1, rel=0.01)]
-        assert gains[1].tolist() == [-np.inf, -np.inf, 0]
-        assert weights.tolist() == [1, 0, 0]
     free = TabularMDP(  # its mask is the design's, whatever it says of other actions
         transitions=np.full((3, 3, 3), 1 / 3),
         rewards=[[1, 0.2, 0.6], [1, 1, 0.2], [0.5] * 3],
         horizon=2,
         initial=[0.5, 0.5, 0],
     )
-    for given in ({"effect": 0.3}, {"problem": free}):
-        plan = discreet.plan_study(design, **given, people=[2_000], trust=["central"], runs=10)
-        assert plan.rows[0].right > 0.5
+    asked = {"people": [2_000], "trust": ["central"], "runs": 10}
+    plan = discreet.plan_study(design, problem=free, **asked)
+    assert plan.rows[0].right > 0.5
     assert plan.effect == pytest.approx(0.4)
+    assert discreet.plan_study(design, **asked).rows[0].smallest_difference < 0.4
 
 
 def by_hand(users, effect, runs):
@@ -101,25 +78,62 @@ def arms(effect, **changes):
     return TabularMDP(transitions=moves, rewards=[[0.5, 0.5 + effect]], horizon=1, **changes)
 
 
-@pytest.mark.parametrize("model", [None, arms(0.4)], ids=["random", "given"])
-def test_two_arms_without_privacy_have_the_power_of_a_z_test(model):
-    simulation = Simulation("trial", problem(1, 2, 1), {"aim": "policy"}, model, runs=250)
+def test_two_arms_without_privacy_have_the_power_of_a_z_test():
+    simulation = Simulation("trial", problem(1, 2, 1), {"aim": "policy"}, arms(0.4), runs=250)
     found = simulation.outcome(0.1, NONE, 1_000)
     assert found.right.mean() == pytest.approx(by_hand(1_000, 0.1, 100_000), abs=0.08)
     least = simulation.smallest_difference(0.05, NONE, 1_000)
     assert by_hand(1_000, least, 100_000) == pytest.approx(0.8, abs=0.08)
 
 
+@pytest.mark.parametrize("trust", [NONE, discreet.Central(1, 1e-6)], ids=str)
+def test_standard_errors_tell_the_difference_that_eight_of_ten_studies_find(trust):
+    """Among two arms, and among two actions of the first of two steps, on seeds of their own."""
+    for facts, model in (
+        (problem(1, 2, 1), arms(0.4)),
+        (
+            problem(2, 2, 2),
+            TabularMDP(
+                transitions=np.full((2, 2, 2), 0.5),
+                rewards=[[[0.5, 0.9]] * 2, [[0.5, 0.5]] * 2],
+                initial=[1, 0],
+            ),
+        ),
+    ):
+        simulation = Simulation("trial", facts, {"aim": "policy"}, runs=20)
+        least = simulation.nothing(trust, 4_000).smallest_difference()
+        given = dataclasses.replace(simulation, model=model, runs=200, seed=9)
+        assert given.outcome(least, trust, 4_000).right.mean() == pytest.approx(0.8, abs=0.1)
+
+
+def test_errors_that_differ_are_averaged_as_power_is():
+    errors = np.array([[0.01, 0.04], [0.02, np.inf]])
+    found = planning.Nothing(np.array([True, False]), errors[:, :1], np.ones(2))
+    power = ndtr(found.smallest_difference() / errors[:, 0] - 2).mean()
+    assert power == pytest.approx(0.8, abs=1e-3) and found.error == 0.5
+    blind = planning.Nothing(np.array([False, False]), errors, np.ones(2))
+    assert blind.smallest_difference() == math.inf  # a quarter of all is never found
+
+
+def test_a_null_has_todays_action_everywhere_and_its_studies_find_it_by_chance():
+    made = chain(4, 3, 4, 1)
+    nothing = planning.null_of(made)
+    assert effects_of(nothing).effect == 0
+    assert np.array_equal(nothing.transitions, np.repeat(made.transitions[:, :, :1], 3, axis=2))
+    simulation = Simulation("trial", problem(1, 2, 1), {"aim": "policy"}, runs=400)
+    for model in (None, arms(0.3)):
+        found = dataclasses.replace(simulation, model=model).nothing(NONE, 1_000)
+        assert found.error == pytest.approx(ndtr(-2), abs=0.03)  # above two standard errors
+
+
 def test_the_smallest_difference_is_found_with_probability_eight_tenths():
-    """On fresh seeds, under privacy, with states and steps, in random problems and in one."""
+    """On fresh seeds, under privacy, with states and steps."""
     facts, trust = problem(3, 2, 2), discreet.Central(1, 1e-6)
-    one = random_problem(facts, 0.4, 0.5, np.random.default_rng(4))
-    for model in (None, one):
-        simulation = Simulation("trial", facts, {"aim": "policy"}, model, runs=150)
-        least = simulation.smallest_difference(0.1, trust, 2_000)
-        again = dataclasses.replace(simulation, seed=9).outcome(least, trust, 2_000)
-        assert again.right.mean() == pytest.approx(0.8, abs=0.1)
-        assert again.wrong.mean() <= 0.05
+    simulation = Simulation("trial", facts, {"aim": "policy"}, chain(3, 2, 2, 4), runs=150)
+    least = simulation.smallest_difference(0.1, trust, 2_000)
+    again = dataclasses.replace(simulation, seed=9).outcome(least, trust, 2_000)
+    assert again.right.mean() == pytest.approx(0.8, abs=0.1)
+    assert again.wrong.mean() <= 0.05
 
 
 @pytest.mark.parametrize("tried", [0.45, 0.1], ids=["from above", "from below"])
@@ -155,12 +169,14 @@ def test_the_search_ends_where_the_curve_of_power_says(monkeypatch, curve, first
         return SimpleNamespace(right=np.array(power(effect)))
 
     monkeypatch.setattr(Simulation, "outcome", outcome)
-    found = Simulation("trial", problem(1, 2, 1), {}).smallest_difference(first, NONE, 1_000)
+    found = Simulation("trial", problem(1, 2, 1), {}, arms(0.5)).smallest_difference(
+        first, NONE, 1_000
+    )
     assert found == pytest.approx(due, rel=0.1)
     assert len(set(tried)) == len(tried) <= 12
 
 
-def test_the_power_of_a_problem_is_that_of_its_studies_and_not_that_of_random_ones(tmp_path):
+def test_the_power_of_a_problem_is_that_of_its_studies(tmp_path):
     """Six steps with nearly certain moves, which remember the first action to the end."""
     ways = np.array([[1, 2], [1, 1], [2, 2]])
     model = TabularMDP(
@@ -172,7 +188,6 @@ def test_the_power_of_a_problem_is_that_of_its_studies_and_not_that_of_random_on
         ARMS, states=3, steps=6, start_states=[0], trust={"model": "none"}, episodes=600
     )
     given = discreet.plan_study(design, problem=model, people=[600], trust=[], runs=100)
-    drawn = discreet.plan_study(design, effect=given.effect, people=[600], trust=[], runs=100)
     right = 0
     for i in range(60):
         study = discreet.start(
@@ -182,24 +197,21 @@ def test_the_power_of_a_problem_is_that_of_its_studies_and_not_that_of_random_on
         study.tell(episodes, users=[str(i) for i in range(600)])
         right += study.policy.actions[0, 0] == 1
     assert given.rows[0].right == pytest.approx(right / 60, abs=0.15)
-    assert given.rows[0].right + 0.3 < drawn.rows[0].right  # few are so certain
+    alone = discreet.plan_study(design, people=[600], trust=[], runs=10).rows[0]
+    assert alone.smallest_difference < given.effect  # where actions lead alike, errors are smaller
 
 
 def test_a_weaker_problem_has_the_effect_that_was_asked_for():
     """Every action does today's with one probability, the same for all."""
-    made = random_problem(problem(4, 3, 4), 0.3, 0.5, np.random.default_rng(1))
+    made = chain(4, 3, 4, 1)
     weak = weakened(made, 0.1)
     assert effects_of(weak).effect == pytest.approx(0.1, rel=0.01)
     with np.errstate(invalid="ignore"):
         shares = (weak.rewards - weak.rewards[..., :1]) / (made.rewards - made.rewards[..., :1])
     assert np.nanmin(shares) == pytest.approx(np.nanmax(shares)) and 0 < np.nanmin(shares) < 1
     assert weakened(made, 1.0) is made
-    simulation = Simulation("trial", problem(4, 3, 4), {}, made)
-    assert simulation.world(0.3, 0) is simulation.world(0.3, 5)
-    assert dataclasses.replace(simulation, model=weak).world(0.3, 0)[1].mdp is weak
     mask = np.array([[False, True, True], [True, True, False], [True] * 3, [True] * 3])
-    facts = dataclasses.replace(problem(4, 3, 4), shape=Shape(4, 3, 4, mask))
-    masked = random_problem(facts, 0.3, 0.5, np.random.default_rng(1))
+    masked = chain(4, 3, 4, 1, allowed=mask)
     weak, today = weakened(masked, 0.05), mask.argmax(axis=1)
     assert effects_of(weak).effect == pytest.approx(0.05, rel=0.02)
     now = (slice(None), range(4), today)
@@ -245,15 +257,15 @@ def test_a_start_that_nobody_has_counts_for_nothing():
 def test_batches_are_counted_and_too_few_people_are_none():
     facts, shuffle = problem(3, 2, 2), discreet.Shuffle(1, 1e-6)
     for settings, batches in (({"batches": 3}, 3), ({"aim": "policy"}, 1)):
-        found = Simulation("trial", facts, settings, runs=2).outcome(0.2, NONE, 2_000)
+        found = Simulation("trial", facts, settings, runs=2).nothing(NONE, 2_000)
         assert found.recruitments.tolist() == [batches] * 2
-    alone = Simulation("trial", facts, {}, runs=2).outcome(0.2, shuffle, 1)  # nobody to hide among
-    assert alone.recruitments.tolist() == alone.right.tolist() == [0, 0]
+    alone = Simulation("trial", facts, {}, runs=2).nothing(shuffle, 1)  # nobody to hide among
+    assert alone.recruitments.tolist() == [0, 0] and alone.smallest_difference() == math.inf
 
 
 def test_rows_are_people_by_trust_by_epsilon_beside_no_privacy():
     told = list[str]()
-    plan = discreet.plan_study(ARMS, effect=0.1, runs=25, progress=told.append)
+    plan = discreet.plan_study(ARMS, problem=arms(0.4), effect=0.1, runs=25, progress=told.append)
     kinds = [(row.trust, row.epsilon) for row in plan.rows if row.people == 1_000]
     assert kinds == [
         ("none", None),
@@ -282,7 +294,6 @@ def test_every_trust_model_is_planned_for_the_same_people():
         one, four = (
             discreet.plan_study(
                 dataclasses.replace(design, trust={**own, "participations": times}),
-                effect=0.2,
                 people=[4_000],
                 runs=10,
             ).rows
@@ -297,22 +308,22 @@ def test_every_trust_model_is_planned_for_the_same_people():
 
 def test_what_was_asked_for_is_planned_in_the_design_s_own_units():
     asked = {"people": [1_000], "epsilon": [2, 4], "trust": ["shuffle"], "runs": 20}
-    plan = discreet.plan_study(ARMS, effect=0.1, **asked)
+    plan = discreet.plan_study(ARMS, **asked)
     assert [(row.trust, row.epsilon) for row in plan.rows] == [
         ("none", None),
         ("shuffle", 2),
         ("shuffle", 4),
     ]
     scaled = dataclasses.replace(ARMS, table={"reward_range": [-10, 90]})
-    other = discreet.plan_study(scaled, effect=10, reward=40, **asked)
-    assert [row.right for row in other.rows] == [row.right for row in plan.rows]
+    other = discreet.plan_study(scaled, **asked)
+    assert [row.null_error for row in other.rows] == [row.null_error for row in plan.rows]
     for one, two in zip(plan.rows, other.rows, strict=True):
         assert two.smallest_difference == pytest.approx(100 * one.smallest_difference)
-    assert "earns 10 more than today's" in other.assumed
-    assert "rewards are -10 or 90, 40 on average" in other.assumed
-    assert "in yours far fewer studies may be right, or nearly all" in other.assumed
+        assert one.right is one.wrong is one.gain is None
+    assert "rewards -10 or 90 with even chances" in other.assumed
+    assert "where they lead to others a study finds less" in other.assumed
     given = discreet.plan_study(scaled, problem=arms(0.3, name="Arms"), **asked)
-    assert (given.effect, given.most, given.reward) == (pytest.approx(30), pytest.approx(30), None)
+    assert (given.effect, given.most) == (pytest.approx(30), pytest.approx(30))
     said = "in Arms, whose best action of the first step earns 30 more than today's"
     assert said in given.assumed
     assert "without a private release, no guarantee covers it" in given.assumed
@@ -322,9 +333,7 @@ def test_what_was_asked_for_is_planned_in_the_design_s_own_units():
     ("wrong", "said"),
     [
         ({"effect": -1}, "effect > 0"),
-        ({"effect": 3}, "effect <= 1, what all steps can earn"),
-        ({"reward": 7}, "reward from 0 to 1"),
-        ({"reward": 0.3, "problem": arms(0.2)}, "and none beside a problem"),
+        ({"effect": 0.1}, "effect beside a problem that has it"),
         ({"effect": 0.3, "problem": arms(0.2)}, "effect <= 0.2, the problem's own"),
         ({"problem": arms(-0.2)}, "another action than today's"),
         ({"problem": discreet.make("RiverSwim")}, "the design's 1 states, 2 actions and 1 steps"),

@@ -38,7 +38,7 @@ def command(
         typer.Option(
             help="A problem that resembles yours: an environment of `discreet list`, a Gymnasium "
             "id with a model, or an .npz file with the arrays transitions and rewards (initial, "
-            "horizon). Random problems without it.",
+            "horizon). Without it: what standard errors say.",
             autocompletion=environments,
         ),
     ] = None,
@@ -48,8 +48,8 @@ def command(
     effect: Annotated[
         float | None,
         typer.Option(
-            help="How much more the best action of the first step earns than today's, in all "
-            "steps, in the units of the rewards (the problem's own, or a tenth of their range)."
+            help="With --problem: how much more the best action of the first step shall earn than "
+            "today's, in all steps, in the units of the rewards (the problem's own)."
         ),
     ] = None,
     runs: Annotated[int, typer.Option(help="Simulated studies per row.")] = 50,
@@ -58,7 +58,7 @@ def command(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """What a study of each size and guarantee finds, by simulation."""
+    """How small a difference studies find, and how often they find one where there is none."""
     from discreet.mdp.environments.registry import make
     from discreet.study.plan import plan_study
 
@@ -89,10 +89,13 @@ def command(
     if json:
         echo_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
         return
-    columns = ["people", "trust", "epsilon", "difference", "right", "wrong", "gain", "batches"]
+    columns = ["people", "trust", "epsilon", "difference", "null error", "batches"]
+    title = f"{found.learner}: what studies of {design.name} find"
+    if found.effect is not None:
+        columns += ["right", "wrong", "gain"]
+        title += f", if an action earns {found.effect:.3g} more than today's"
     print_table(
-        f"{found.learner}: what studies of {design.name} find, if an action earns "
-        f"{found.effect:.3g} more than today's",
+        title,
         columns,
         [_cells(row, found.most) for row in found.rows],
         right=(0, *range(2, len(columns))),
@@ -111,10 +114,9 @@ def _cells(row: "PlanRow", most: float) -> list[str]:
         row.trust,
         "" if row.epsilon is None else rounded_up(row.epsilon),
         f"over {most:.3g}" if least is None else f"{least:.2g}",
-        f"{row.right:.0%}",
-        f"{row.wrong:.0%}",
-        f"{row.gain:z.0%}",
+        f"{row.null_error:.0%}",
         f"{row.recruitments:.3g}",
+        *(f"{share:z.0%}" for share in (row.right, row.wrong, row.gain) if share is not None),
     ]
 
 

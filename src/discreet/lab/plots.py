@@ -398,7 +398,7 @@ def figure(
 
 
 def plan_figure(plan: "StudyPlan") -> "Figure":
-    """Smallest difference and probability of the right action against people (`plan_study`)."""
+    """Smallest difference, and what a study does with it, against people (`plan_study`)."""
     plt = pyplot()
     groups: dict[tuple[str, float | None], list[PlanRow]] = {}
     for row in plan.rows:
@@ -415,15 +415,21 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
                 math.nan if row.smallest_difference is None else row.smallest_difference
                 for row in rows
             ]
-            people, right = [row.people for row in rows], [row.right for row in rows]
+            shares = [row.null_error if row.right is None else row.right for row in rows]
+            people = [row.people for row in rows]
             look = {"color": TRUST_COLOURS[trust], "ls": style, "marker": marker, "lw": 1.8}
             upper.plot(people, least, **look)
-            lower.plot(people, right, label=name, **look)
+            lower.plot(people, shares, label=name, **look)
         lower.set_xscale("log")
         upper.set(ylabel="smallest difference", yscale="log")
-        lower.set(ylabel="right action", xlabel="people", ylim=(-0.03, 1.03))
+        lower.set(xlabel="people", ylim=(-0.03, 1.03))
         _finish(upper, "What a study finds with probability 0.8")
-        _finish(lower, f"Probability of the right action, if it earns {plan.effect:.3g} more")
+        if plan.effect is None:
+            lower.set_ylabel("null error")
+            _finish(lower, "Studies that recommend anything where nothing is better")
+        else:
+            lower.set_ylabel("right action")
+            _finish(lower, f"Probability of the right action, if it earns {plan.effect:.3g} more")
         sizes = sorted({row.people for row in plan.rows})
         lower.set_xticks(sizes, [f"{size:,}" for size in sizes])
         found, names = lower.get_legend_handles_labels()

@@ -1,4 +1,4 @@
-"""What a study will find, before anybody is asked: simulated studies of problems that might be.
+"""What a study will find, before anybody is asked, by simulated studies.
 
 Every simulated study has the design's learner, the real mechanism and the rule by which studies
 recommend (`study.estimate`: better than today's action by two standard errors, or DEFER).
@@ -10,21 +10,23 @@ effect and for power alike. *Right* is a recommendation, at the first step, of a
 least half of the best one's gain in that state; *wrong* is one of an action that earns less than
 today's. The *smallest difference* is the effect with which 80% of the studies are right.
 
-**Problems.** Power depends on the problem as that of an A/B test depends on a standard deviation,
-and here no single number says how: errors of what next states are worth cancel where actions lead
-to the same states, and add up where they do not. So studies are best simulated in a *given* problem
-that resembles the real one. A smaller effect is this problem with every action replaced by today's
-with some probability. Without one, every study has another *random* problem: moves from nearly
-certain (Dirichlet 0.01) to nearly even (10), an action's own in every state, perhaps mixed with
-staying; states of different worth; one action better than today's by its reward in every state,
-others anything from worse to half as good, and rewards 0 or 1. Random problems get their effect by
-bringing all rewards closer to today's of the first step, and by replacing actions as above, in
-random parts.
+**Without a problem** a plan says what follows from standard errors. Studies are simulated in which
+nothing is to be found: every action leads to all states alike and earns 0 or 1 with even chances,
+which is the widest spread of rewards. Two actions of the first step that differ by d, and lead to
+the same states, are told apart where d is estimated above two of the study's standard errors se, so
+with probability Phi(d/se - 2); the smallest difference is the d for which this is 0.8 on average
+over simulated studies and states in which episodes begin. Actions that lead to other states have
+larger errors. The *null error* is the share of these studies that recommend anything anywhere.
+
+**In a problem** that resembles the real one studies are simulated as they will be: power depends on
+the problem as that of an A/B test depends on a standard deviation, and here no single number says
+how. A smaller effect is this problem with every action replaced by today's with some probability;
+its null replaces all of them.
 
 **Search.** In the square root of the effect, the inverse normal of the share of studies that are
-right is nearly a line over random problems, -2 without an effect. The next effect to try is where
-the line comes to 80% that goes through the nearest on both sides of it, or the last two below it.
-All effects are tried with the same seeds, so what is too small once stays so.
+right is nearly a line, -2 without an effect. The next effect to try is where the line comes to 80%
+that goes through the nearest on both sides of it, or the last two below it. All effects are tried
+with the same seeds, so what is too small once stays so.
 """
 
 import dataclasses
@@ -32,12 +34,12 @@ import functools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
@@ -59,20 +61,10 @@ from discreet.study.estimate import SURE, Answer, StudyEstimate
 
 POWER = 0.8
 RUNS = 50
-_FEW = 40
+_FEW = 10
 """Simulated studies when one starts."""
-_DEPENDS = (
-    "All this is on average over problems: in yours far fewer studies may be right, or nearly all. "
-    "Of five that were tried, two had 91% and 83% where random ones have 100%."
-)
-"""Screening and Lessons (docs/understand/learners/trial.md)."""
-_DRAWS = 50
-"""Random problems that are tried until one has the effect."""
-_ALIKE = 0.25
-"""Share of random problems where actions differ by their rewards alone: the best one's is 1."""
 _MOST_CELLS = 2 * 10**5
 """Transition counters of a problem that is then simulated: a tenth of a second each."""
-_KEPT_CELLS = 10**7
 _ROUNDS = 12
 _CLOSE = 0.1
 """The search ends so near to 80% if the next effect is, relatively, as near to the last."""
@@ -81,7 +73,8 @@ _NEVER = 0.005
 tried.
 """
 _FINE = 1e-4
-"""To which the share of actions that are not replaced is searched."""
+"""To which the share of actions that are not replaced, and a difference, are searched."""
+_HOPELESS = 1e6
 _NEIGHBOURS = {"people": (0.5, 1.0, 2.0), "epsilon": (0.5, 1.0, 2.0)}
 _TRUSTS = ("central", "shuffle", "local")
 _DELTA = 1e-6
@@ -133,44 +126,23 @@ def weakened(mdp: TabularMDP, effect: float) -> TabularMDP:
     return mdp.replace(transitions=moves + high * further, rewards=rewards + high * more)
 
 
-def random_problem(
-    problem: Problem, effect: float, reward: float, rng: np.random.Generator
-) -> TabularMDP:
-    """One of the problem's shape, with equally many people in every start state."""
-    for _ in range(_DRAWS):
-        made = _drawn(problem, reward, rng)
-        own = effects_of(made).effect
-        if own >= effect:
-            closer = (effect / own) ** rng.random()
-            made = made.replace(rewards=reward + closer * (made.rewards - reward))
-            return weakened(made, effect)
-    raise InvalidInputError(
-        f"Expected an effect that random problems of this shape have, got {effect:g} of the range "
-        f"of rewards; state a smaller one, or give a problem that has it."
+def null_of(mdp: TabularMDP) -> TabularMDP:
+    """The problem with today's action in place of every other."""
+    today = mdp.shape.first[..., None]
+    return mdp.replace(
+        transitions=np.broadcast_to(
+            np.take_along_axis(mdp.transitions, today[..., None], 2), mdp.shape.transitions
+        ),
+        rewards=np.broadcast_to(np.take_along_axis(mdp.rewards, today, 2), mdp.shape.visits),
     )
 
 
-def _drawn(problem: Problem, reward: float, rng: np.random.Generator) -> TabularMDP:
-    """With all its effect."""
+def even_problem(problem: Problem) -> TabularMDP:
+    """Nothing is to be found: every action leads everywhere, and earns 0 or 1 with even chances."""
     shape, start = problem.shape, problem.start
-    (horizon, states, actions), steps = shape.visits, 1 if problem.stationary else shape.horizon
-    even = np.full(states, 10 ** rng.uniform(-2, 1))
-    stay = max(0.0, rng.uniform(-1, 1))
-    alike = horizon == 1 or rng.random() < _ALIKE
-    moves = (1 - stay) * rng.dirichlet(even, (steps, states, 1 if alike else actions))
-    moves += stay * np.eye(states)[:, None]
-    quality = np.tile(rng.random(states), (horizon, 1))
-    quality[: horizon if problem.stationary else 1, start] = reward
-    worth = np.tile(rng.uniform(-1.0, 0.5, (states, actions)), (horizon, 1, 1))
-    others = shape.mask & (np.arange(actions) != shape.first[..., None])
-    best = np.where(others, rng.random((states, actions)), -1.0).argmax(axis=-1)
-    np.put_along_axis(worth, best[..., None], 1.0, axis=-1)
-    np.put_along_axis(worth, shape.first[..., None], 0.0, axis=-1)
-    worth *= 1.0 if alike else rng.random()
-    now = quality[..., None]
     return TabularMDP(
-        transitions=np.broadcast_to(moves, shape.transitions),
-        rewards=np.clip(now + worth * np.where(worth > 0, 1 - now, now), 0.0, 1.0),
+        transitions=np.full(shape.transitions, 1 / shape.states),
+        rewards=np.full(shape.visits, 0.5),
         initial=start / start.sum(),
         allowed=shape.allowed,
     )
@@ -224,6 +196,40 @@ def run_study(
     return estimate.answer(learner.greedy()), batches
 
 
+class Nothing(NamedTuple):
+    """What became of simulated studies in which nothing is to be found.
+
+    Attributes:
+        recommended: ``bool[n]``, whether anything is recommended in place of today's action.
+        errors: ``[n, S]``, of differences at the first step, in states with a choice.
+        recruitments: ``[n]``, batches.
+    """
+
+    recommended: BoolArray
+    errors: FloatArray
+    recruitments: FloatArray
+
+    @property
+    def error(self) -> float:
+        """The share that recommends anything."""
+        return float(self.recommended.mean())
+
+    def smallest_difference(self) -> float:
+        """What is told apart with probability 0.8, by these errors."""
+        low, high = 0.0, 1.0
+        while self._power(high) < POWER:
+            high *= 2
+            if high > _HOPELESS:
+                return math.inf
+        while high - low > _FINE * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._power(middle) < POWER else (low, middle)
+        return high
+
+    def _power(self, difference: float) -> float:
+        return float(ndtr(difference / self.errors - SURE).mean())
+
+
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """Studies of one learner with one problem's public facts.
@@ -232,8 +238,7 @@ class Simulation:
         learner: by its name.
         problem: its people are replaced by those of each row.
         settings: the learner's own.
-        model: the problem that people live in; None: a random one for every study.
-        reward: mean reward of the first step today, in random problems.
+        model: the problem that people live in; None: one in which nothing is to be found.
         runs: studies of each row.
         seed: of everything that is drawn; rows share their problems.
     """
@@ -242,47 +247,49 @@ class Simulation:
     problem: Problem
     settings: Mapping[str, object]
     model: TabularMDP | None = None
-    reward: float = 0.5
     runs: int = RUNS
     seed: int = 0
-    _worlds: dict[tuple[float, int], tuple[Effects, RegretMeter]] = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     @property
     def most(self) -> float:
         """The largest effect that is looked for."""
-        return 1 - self.reward if self.model is None else effects_of(self.model).effect
+        if self.model is None:
+            return float(self.problem.shape.horizon)
+        return effects_of(self.model).effect
 
-    def world(self, effect: float, run: int) -> tuple[Effects, RegretMeter]:
-        """Where the people of a run live: the meter's problem, and its numbers."""
-        key = effect, run if self.model is None else 0
-        if key not in self._worlds:
-            if self.model is None:
-                rng = np.random.default_rng((self.seed, run))
-                mdp = random_problem(self.problem, effect, self.reward, rng)
-            else:
-                mdp = weakened(self.model, effect)
-            if (1 + len(self._worlds)) * math.prod(mdp.shape.transitions) > _KEPT_CELLS:
-                self._worlds.clear()
-            self._worlds[key] = effects_of(mdp), RegretMeter(mdp)
-        return self._worlds[key]
+    def studies(
+        self, mdp: TabularMDP, trust: TrustModel, people: int
+    ) -> Iterator[tuple[Answer, int]]:
+        """Answers of studies whose people live in ``mdp``, and their batches."""
+        problem = dataclasses.replace(self.problem, episodes=people)
+        for run in range(self.runs):
+            seeds = RunSeeds(self.seed, run)
+            spec = get_learner(self.learner)
+            yield run_study(mdp, spec, problem, trust, self.settings, seeds)
+
+    def nothing(self, trust: TrustModel, people: int) -> Nothing:
+        """Simulate studies in which nothing is to be found."""
+        mdp = even_problem(self.problem) if self.model is None else null_of(self.model)
+        where, rows = _choices(self.problem), list[Any]()
+        for answer, batches in self.studies(mdp, trust, people):
+            rows.append((not answer.defer.all(), answer.standard_error[0][where], batches))
+        recommended, errors, recruitments = zip(*rows, strict=True)
+        return Nothing(np.array(recommended), np.array(errors), np.array(recruitments, np.float64))
 
     def outcome(self, effect: float, trust: TrustModel, people: int) -> Outcome:
-        """Simulate studies of problems with this effect."""
-        problem = dataclasses.replace(self.problem, episodes=people)
-        spec, rows = get_learner(self.learner), list[Any]()
-        every, nothing = np.arange(problem.shape.states), DeterministicPolicy(problem.shape.first)
-        for run in range(self.runs):
-            (gains, weights, _), meter = self.world(effect, run)
-            seeds = RunSeeds(self.seed, run)
-            answer, batches = run_study(meter.mdp, spec, problem, trust, self.settings, seeds)
-            today, best = meter.regret(nothing), gains.max(axis=1)
+        """Simulate studies of the given problem with this effect."""
+        if self.model is None:
+            raise UnsupportedError("Without a problem there is no effect to find; give one.")
+        mdp, rows = weakened(self.model, effect), list[Any]()
+        (gains, weights, _), meter = effects_of(mdp), RegretMeter(mdp)
+        every, best = np.arange(mdp.shape.states), gains.max(axis=1)
+        today = meter.regret(DeterministicPolicy(mdp.shape.first))
+        for answer, batches in self.studies(mdp, trust, people):
             chosen = gains[every, answer.policy.actions[0]]
             rows.append(
                 (
                     weights @ (chosen >= best / 2),
-                    meter.mdp.initial @ (chosen < 0),
+                    mdp.initial @ (chosen < 0),
                     today - meter.regret(answer.policy),
                     today,
                     batches,
@@ -326,8 +333,8 @@ class Expected(NamedTuple):
     """What a study will find, said when it starts.
 
     Attributes:
-        smallest_difference: that is found with probability 0.8, on average over random problems,
-            in the units of its rewards; None if none is, or nobody simulated it.
+        smallest_difference: that is found with probability 0.8 by its standard errors, in the
+            units of its rewards; None if none is, or nobody simulated it.
         sentence: the same for people.
     """
 
@@ -355,20 +362,21 @@ def _expect(text: str) -> Expected:
     except UnsupportedError as error:
         return Expected(None, str(error))
     people = config["episodes"]
-    least = simulation.smallest_difference(0.1, configs.trust_of(config), people)
-    if math.isinf(least):
+    least = simulation.nothing(configs.trust_of(config), people).smallest_difference()
+    if not least <= shape.horizon:
         return Expected(
             None,
-            f"Too small: in random problems of this shape {people:,} users are too few to tell two "
-            f"actions apart that differ by {(high - low) / 2:g} at the first step; more users, "
-            f"fewer batches or a larger epsilon would help (`discreet plan`).",
+            f"Too small: {people:,} users are too few to tell two actions of the first step apart, "
+            f"whatever they earn; more users, fewer batches or a larger epsilon would help "
+            f"(`discreet plan`).",
         )
     said = f"{(high - low) * least:.2g}"
     return Expected(
         (high - low) * least,
-        f"In random problems of this shape, where an action of the first step earns about {said} "
-        f"more than today's, 8 of 10 studies recommend it or one with half of this gain ({_FEW} "
-        f"were simulated). {_DEPENDS} `discreet plan --problem` simulates one that is like yours.",
+        f"Where an action of the first step earns about {said} more than today's and leads to the "
+        f"same states, 8 of 10 studies recommend it (by the standard errors of {_FEW} simulated "
+        f"ones, rewards at the ends of their range); where it leads to others, fewer do. `discreet "
+        f"plan --problem` simulates a problem that is like yours.",
     )
 
 
@@ -383,10 +391,12 @@ class PlanRow:
         delta: likewise.
         smallest_difference: what is found with probability 0.8; None: nothing up to the plan's
             ``most``.
-        right: probability that an action worth half of the best one's gain or more is recommended.
+        null_error: share of studies that recommend anything where nothing is to be found.
+        recruitments: batches, on average.
+        right: probability that an action worth half of the best one's gain or more is recommended;
+            this and what follows in a given problem only.
         wrong: probability that an action worse than today's is.
         gain: expected share of what the best policy would earn more than today's.
-        recruitments: batches, on average.
     """
 
     people: int
@@ -394,10 +404,11 @@ class PlanRow:
     epsilon: float | None
     delta: float | None
     smallest_difference: float | None
-    right: float
-    wrong: float
-    gain: float
+    null_error: float
     recruitments: float
+    right: float | None = None
+    wrong: float | None = None
+    gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -406,9 +417,8 @@ class StudyPlan:
 
     Attributes:
         learner: of the design.
-        problem: the name of the one that was given; None: random ones.
-        effect: of the best action, in units.
-        reward: mean of a first step today in random problems, in units.
+        problem: the name of the one that was given, if any.
+        effect: of its best action, in units.
         most: the largest difference that was looked for, in units.
         reward_range: the units.
         runs: simulated studies of each row.
@@ -417,8 +427,7 @@ class StudyPlan:
 
     learner: str
     problem: str | None
-    effect: float
-    reward: float | None
+    effect: float | None
     most: float
     reward_range: tuple[float, float]
     runs: int
@@ -427,33 +436,38 @@ class StudyPlan:
     @property
     def words(self) -> str:
         """What the columns are."""
+        said = (
+            "Difference: the smallest that is found with probability 0.8. Null error: studies that "
+            "recommend anything where nothing is better than today's."
+        )
+        if self.problem is None:
+            return said
         return (
-            "Difference: the smallest that is found with probability 0.8. Right, wrong: at the "
-            "first step the study recommends an action worth half of the best one's gain or more, "
-            "or one worse than today's; gain: share of what the best policy earns more."
+            f"{said} Right, wrong: at the first step the study recommends an action worth half of "
+            f"the best one's gain or more, or one worse than today's; gain: share of what the best "
+            f"policy earns more."
         )
 
     @property
     def assumed(self) -> str:
         """What the numbers stand on."""
-        chance = f"{1 / math.sqrt(self.runs):.0%}"
-        studies = f"Assumed: {self.runs} simulated studies per row (chance: up to ±{chance}), in"
-        if self.problem is not None:
+        if self.problem is None:
+            low, high = self.reward_range
             return (
-                f"{studies} {self.problem}, whose best action of the first step earns "
-                f"{self.effect:.3g} more than today's (the first) to the end of the episode, the "
-                f"best actions following both. Smaller differences are those of the "
-                f"same problem with actions replaced by today's at random. The numbers are as good "
-                f"as it resembles yours. If it was estimated from people's data without a private "
-                f"release, no guarantee covers it, nor this table."
+                f"Assumed: {self.runs} simulated studies per row in which nothing is to be found, "
+                f"rewards {low:g} or {high:g} with even chances. Differences follow from their "
+                f"standard errors, for two actions of the first step that lead to the same states; "
+                f"where they lead to others a study finds less. For a better answer give a problem "
+                f"that resembles yours (--problem)."
             )
-        low, high = self.reward_range
+        chance = f"{1 / math.sqrt(self.runs):.0%}"
         return (
-            f"{studies} random problems of this shape, whose best action of the first step earns "
-            f"{self.effect:.3g} more than today's (the first) to the end of the episode, the best "
-            f"actions following both; rewards are {low:g} or {high:g}, {self.reward:.3g} on "
-            f"average at the first step today. {_DEPENDS} For a better answer give a problem that "
-            f"resembles yours (--problem)."
+            f"Assumed: {self.runs} simulated studies per row (chance: up to ±{chance}), in "
+            f"{self.problem}, whose best action of the first step earns {self.effect:.3g} more "
+            f"than today's (the first) to the end of the episode, the best actions following both. "
+            f"Smaller differences are those of the same problem with actions replaced by today's "
+            f"at random. The numbers are as good as it resembles yours. If it was estimated from "
+            f"people's data without a private release, no guarantee covers it, nor this table."
         )
 
     def to_dict(self) -> dict[str, Plain]:
@@ -471,7 +485,6 @@ def plan_study(
     trust: Sequence[str] | None = None,
     problem: TabularMDP | None = None,
     effect: float | None = None,
-    reward: float | None = None,
     runs: int = RUNS,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
@@ -487,12 +500,10 @@ def plan_study(
         problem: one that resembles yours, of the design's shape, e.g. of `discreet.estimate_model`,
             from published figures, or your best guess; its rewards from 0 to 1 stand for the
             design's range. It is not private unless it comes from a private release. Without one,
-            every study has another random problem.
-        effect: how much more the best action of the first step earns than today's, the best ones
-            following both, in units of the design's rewards; the problem's own, which is the most
-            that it can have, or a tenth of the range of rewards.
-        reward: mean reward of the first step today in random problems; the middle of the range,
-            where chance is largest.
+            the plan says what standard errors say.
+        effect: how much more the best action of the problem's first step shall earn than today's,
+            the best ones following both, in units of the design's rewards; the problem's own, which
+            is the most that it can have, if nobody says.
         runs: simulated studies per row and step of the search.
         seed: of all that is drawn.
         progress: told what begins.
@@ -508,14 +519,6 @@ def plan_study(
     if problem is not None:
         fitted = _fitted(problem, simulation.problem)
         simulation = dataclasses.replace(simulation, model=fitted)
-    if reward is not None:
-        _validate.real(reward=reward)
-        if problem is not None or not low <= reward <= high:
-            raise InvalidInputError(
-                f"Expected reward from {low:g} to {high:g}, the range of the design, and none "
-                f"beside a problem, which has its own; got reward={reward}."
-            )
-        simulation = dataclasses.replace(simulation, reward=(reward - low) / unit)
     stated = _effect(simulation, effect, unit)
     own, rows = simulation.problem.episodes, list[PlanRow]()
     pairs = [
@@ -529,8 +532,7 @@ def plan_study(
     return StudyPlan(
         design.learner,
         None if problem is None else problem.name or "the given problem",
-        stated * unit,
-        low + simulation.reward * unit if problem is None else None,
+        None if stated is None else stated * unit,
         simulation.most * unit,
         (low, high),
         runs,
@@ -539,21 +541,31 @@ def plan_study(
 
 
 def _row(
-    simulation: Simulation, effect: float, trust: TrustModel, people: int, unit: float
+    simulation: Simulation, effect: float | None, trust: TrustModel, people: int, unit: float
 ) -> PlanRow:
-    epsilon, delta = getattr(trust, "epsilon", None), getattr(trust, "delta", None)
-    found = simulation.outcome(effect, trust, people)
-    least = simulation.smallest_difference(effect, trust, people, found)
-    return PlanRow(
+    nothing, found = simulation.nothing(trust, people), None
+    if effect is None:
+        least = nothing.smallest_difference()
+    else:
+        found = simulation.outcome(effect, trust, people)
+        least = simulation.smallest_difference(effect, trust, people, found)
+    row = PlanRow(
         people,
         trust.name,
-        epsilon,
-        delta,
-        least * unit if math.isfinite(least) else None,
-        float(found.right.mean()),
-        float(found.wrong.mean()),
-        float(found.gained.sum() / found.possible.sum()) if found.possible.any() else 0.0,
-        float(found.recruitments.mean()),
+        getattr(trust, "epsilon", None),
+        getattr(trust, "delta", None),
+        least * unit if least <= simulation.most else None,
+        nothing.error,
+        float(nothing.recruitments.mean()),
+    )
+    if found is None:
+        return row
+    return dataclasses.replace(
+        row,
+        recruitments=float(found.recruitments.mean()),
+        right=float(found.right.mean()),
+        wrong=float(found.wrong.mean()),
+        gain=float(found.gained.sum() / found.possible.sum()) if found.possible.any() else 0.0,
     )
 
 
@@ -598,16 +610,24 @@ def _fitted(model: TabularMDP, problem: Problem) -> TabularMDP:
     return fitted
 
 
-def _effect(simulation: Simulation, effect: float | None, unit: float) -> float:
+def _effect(simulation: Simulation, effect: float | None, unit: float) -> float | None:
     """What was stated, with rewards from 0 to 1; refused where it cannot be."""
-    most, what = float(simulation.problem.shape.horizon), "what all steps can earn"
-    if simulation.model is not None:
-        most, what = simulation.most, "the problem's own"
+    if effect is not None:
+        _validate.positive(effect=effect)
+    if simulation.model is None:
+        if effect is not None:
+            raise InvalidInputError(
+                f"Expected an effect beside a problem that has it, got effect={effect} alone; give "
+                f"the problem (--problem), or leave the effect out."
+            )
+        return None
+    most = simulation.most
     if effect is None:
-        return 0.1 if simulation.model is None else most
-    _validate.positive(effect=effect)
+        return most
     if effect > most * unit * (1 + 1e-9):
-        raise InvalidInputError(f"Expected effect <= {most * unit:g}, {what}, got effect={effect}.")
+        raise InvalidInputError(
+            f"Expected effect <= {most * unit:g}, the problem's own, got effect={effect}."
+        )
     return effect / unit
 
 
