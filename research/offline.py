@@ -58,7 +58,7 @@ def dp_apvi(people, trust, mdp, *, scale, seed, failure=0.1):
         Slots.of(np.ones(mdp.shape.visits, bool), np.asarray(mdp.start) > 0),
         trust,
         statistics=statistics,
-        keep_last=False,
+        last_transitions=False,
         randomness=randomness,
         people=People.given(None, people, trust),
     )

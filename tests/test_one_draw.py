@@ -234,7 +234,9 @@ def test_every_release_of_logged_episodes_is_drawn_once(
     data = Trajectories(few.states, few.actions, np.rint(few.rewards))
     declared = np.ones(TAKEN.visits, bool) if door == "fit" else np.arange(2) == NOWHERE[..., None]
     slots = Slots.of(declared, np.ones(3, bool))
-    counts = slots.episodes(data, keep_last=False).counts(slots.shape, np.random.default_rng(0))
+    counts = slots.episodes(data, last_transitions=False).counts(
+        slots.shape, np.random.default_rng(0)
+    )
     options = {"shape": TAKEN, "users": range(users), "ledger": tmp_path / "ledger"}
     statistics, releases = ("transitions", "rewards"), []
     if known and door == "fit":  # an evaluation releases those of what its policy does not take

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy, MixturePolicy, Shape, StochasticPolicy
-from discreet.mdp.policies import as_policy, uniform_policy
+from discreet.mdp.policies import DEFER, DeferringPolicy, as_policy, uniform_policy
 
 SHAPE = Shape(states=2, actions=3, horizon=2)
 LONGER = Shape(states=2, actions=3, horizon=5)
@@ -87,3 +87,49 @@ def test_arrays_are_copied_and_read_only():
 def test_bad_policies_get_one_sentence(build, message):
     with pytest.raises(InvalidInputError, match=message):
         build()
+
+
+DEFERRING = DeferringPolicy(np.array([[1, DEFER], [DEFER, 0]]))
+
+
+def test_a_deferring_policy_acts_or_hands_back_what_behaviour_does():
+    assert DEFERRING.action(0, 0, behaviour=2) == 1
+    assert DEFERRING.action(0, 1, behaviour=2) == 2
+    assert DEFERRING.action(1, 1, behaviour=2) == 0
+    assert DEFERRING.defers.tolist() == [[False, True], [True, False]]
+
+
+def test_with_a_behaviour_it_is_a_stochastic_policy():
+    behaviour = np.array([[[0.5, 0.5], [0.1, 0.9]], [[0.3, 0.7], [0.2, 0.8]]])
+    merged = DEFERRING.with_behaviour(StochasticPolicy(behaviour), 2)
+    assert merged.probabilities.tolist() == [[[0, 1], [0.1, 0.9]], [[0.3, 0.7], [1, 0]]]
+
+
+def test_a_deterministic_behaviour_will_do():
+    merged = DEFERRING.with_behaviour(np.array([[0, 1], [1, 1]]), 2)
+    assert merged.probabilities.tolist() == [[[0, 1], [0, 1]], [[0, 1], [1, 0]]]
+
+
+def test_a_mixture_is_no_behaviour():
+    mixture = MixturePolicy.uniform([DeterministicPolicy(np.zeros((2, 2), int))])
+    with pytest.raises(InvalidInputError, match="merge each of its components"):
+        DEFERRING.with_behaviour(mixture, 2)
+
+
+def test_a_deferring_policy_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        DEFERRING.actions[0, 0] = 0
+
+
+@pytest.mark.parametrize(
+    "actions", [np.zeros(3, int), np.zeros((2, 2)), np.array([[-2]]), np.zeros((0, 2), int)]
+)
+def test_what_is_no_deferring_policy_is_refused(actions):
+    with pytest.raises(InvalidInputError, match="Expected actions as integers"):
+        DeferringPolicy(actions)
+
+
+@pytest.mark.parametrize(("step", "state"), [(2, 0), (0, 2), (-1, 0), (0, -1), (0.5, 0)])
+def test_a_place_that_is_not_there_is_refused(step, state):
+    with pytest.raises(InvalidInputError, match="Expected"):
+        DEFERRING.action(step, state, behaviour=0)

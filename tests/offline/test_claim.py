@@ -24,7 +24,7 @@ def released(users, seed, trust, statistics=("transitions", "rewards")):
         slots,
         trust,
         statistics=statistics,
-        keep_last=False,
+        last_transitions=False,
         randomness=Randomness.of("simulation", seed),
         people=People.given(None, counts, NoPrivacy()),
     )
@@ -33,7 +33,7 @@ def released(users, seed, trust, statistics=("transitions", "rewards")):
 
 def test_without_noise_it_is_the_mean_total_reward():
     counts, noisy = released(5_000, 0, NoPrivacy())
-    found = behaviour_value(noisy, UNKNOWN, keep_last=False)
+    found = behaviour_value(noisy, UNKNOWN, last_transitions=False)
     value = counts.rewards.sum() / 5_000
     assert found.value == pytest.approx(value)
     assert found.error == pytest.approx(np.sqrt(value * (4 - value) / 5_000))
@@ -41,7 +41,7 @@ def test_without_noise_it_is_the_mean_total_reward():
 
 def test_without_noise_known_rewards_weigh_the_visits():
     counts, noisy = released(5_000, 0, NoPrivacy(), ("transitions",))
-    found = behaviour_value(noisy, np.array(MDP.full_rewards), keep_last=False)
+    found = behaviour_value(noisy, np.array(MDP.full_rewards), last_transitions=False)
     assert found.value == pytest.approx((counts.visits * MDP.full_rewards).sum() / 5_000)
 
 
@@ -53,7 +53,7 @@ def test_the_standard_error_covers(known):
     z = []
     for seed in range(80):
         _, noisy = released(20_000, seed, Central(1, 1e-6), statistics)
-        found = behaviour_value(noisy, rewards, keep_last=False)
+        found = behaviour_value(noisy, rewards, last_transitions=False)
         z.append((found.value - truth) / found.error)
     assert abs(np.mean(z)) < 0.4
     assert 0.2 < np.std(z) < 1.25  # the sampling part is a bound
@@ -61,14 +61,14 @@ def test_the_standard_error_covers(known):
 
 def test_the_value_stays_in_its_range():
     _, noisy = released(10, 0, Central(0.1, 1e-6))
-    found = behaviour_value(noisy, UNKNOWN, keep_last=False)
+    found = behaviour_value(noisy, UNKNOWN, last_transitions=False)
     assert 0 <= found.value <= 4
     assert found.error > 0
 
 
 def test_the_gain_at_the_start_is_cautious_about_first_states():
     _, noisy = released(10_000, 0, Central(1, 1e-6))
-    evidence = gather(noisy, UNKNOWN, keep_last=False)
+    evidence = gather(noisy, UNKNOWN, last_transitions=False)
     assert gain_at_start(evidence, np.full(4, 0.25), 2.0) == pytest.approx(0.25)
     assert gain_at_start(evidence, np.array([0.0, 1, 1, 1]), 2.0) == 0
 
@@ -82,11 +82,11 @@ def test_many_first_states_cost_their_noise():
         slots,
         Central(1, 1e-6),
         statistics=("transitions", "rewards"),
-        keep_last=False,
+        last_transitions=False,
         randomness=Randomness.of("simulation", 0),
         people=People.given(None, counts, NoPrivacy()),
     )
-    evidence = gather(noisy, np.full(mdp.shape.visits, np.nan), keep_last=False)
+    evidence = gather(noisy, np.full(mdp.shape.visits, np.nan), last_transitions=False)
     gain = np.arange(mdp.shape.states) / mdp.shape.states
     mean = float(evidence.initial @ gain)
     assert gain_at_start(evidence, gain, 0.0) == pytest.approx(max(mean, 0))

@@ -18,8 +18,8 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
+from discreet.mdp.policies import DEFER, DeferringPolicy
 from discreet.offline import release as releasing
-from discreet.offline.fit import DEFER, DeferringPolicy
 
 MDP = make("RandomMDP", states=3, actions=2, horizon=3, concentration=0.5, seed=5)
 SHAPE = MDP.shape

@@ -16,7 +16,9 @@ BOTH = ("transitions", "rewards")
 UNKNOWN = np.full(MDP.shape.visits, np.nan)
 
 
-def released(users=100_000, trust=None, seed=0, keep_last=False, declared=None, statistics=BOTH):
+def released(
+    users=100_000, trust=None, seed=0, last_transitions=False, declared=None, statistics=BOTH
+):
     counts = sample_counts(MDP, uniform_policy(MDP.shape), users, np.random.default_rng(seed))
     everything = np.ones(MDP.shape.visits, bool) if declared is None else declared
     slots = Slots.of(everything, MDP.start)
@@ -25,17 +27,17 @@ def released(users=100_000, trust=None, seed=0, keep_last=False, declared=None, 
         slots,
         trust or Central(1, 1e-6),
         statistics=statistics,
-        keep_last=keep_last,
+        last_transitions=last_transitions,
         randomness=Randomness.of("simulation", seed),
         people=People.given(None, counts, NoPrivacy()),
     )
     return counts, noisy, slots
 
 
-@pytest.mark.parametrize("keep_last", [True, False])
-def test_without_noise_the_rows_are_the_counts(keep_last):
-    counts, noisy, _ = released(trust=NoPrivacy(), keep_last=keep_last)
-    found = gather(noisy, UNKNOWN, keep_last=keep_last)
+@pytest.mark.parametrize("last_transitions", [True, False])
+def test_without_noise_the_rows_are_the_counts(last_transitions):
+    counts, noisy, _ = released(trust=NoPrivacy(), last_transitions=last_transitions)
+    found = gather(noisy, UNKNOWN, last_transitions=last_transitions)
     assert np.allclose(found.visits, counts.visits)
     assert np.allclose(dense(found.slots).rewards, counts.rewards)
     assert np.allclose(dense(found.slots).transitions[:-1], counts.transitions[:-1])
@@ -45,10 +47,10 @@ def test_without_noise_the_rows_are_the_counts(keep_last):
     assert found.initial.tolist() == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize("keep_last", [True, False])
-def test_noisy_rows_obey_the_flow(keep_last):
-    _, noisy, _ = released(keep_last=keep_last)
-    found = gather(noisy, UNKNOWN, keep_last=keep_last)
+@pytest.mark.parametrize("last_transitions", [True, False])
+def test_noisy_rows_obey_the_flow(last_transitions):
+    _, noisy, _ = released(last_transitions=last_transitions)
+    found = gather(noisy, UNKNOWN, last_transitions=last_transitions)
     assert (dense(found.slots).transitions >= 0).all()
     assert np.allclose(found.visits.sum(axis=(1, 2)), 100_000)
     inflow = dense(found.slots).transitions[:-1].sum(axis=(1, 2))
@@ -59,7 +61,7 @@ def test_errors_of_visits_and_rewards_are_no_larger_than_stated():
     slots, states, rewards = [], [], []
     for seed in range(60):
         counts, noisy, _ = released(users=1_000_000, seed=seed)
-        found = gather(noisy, UNKNOWN, keep_last=False)
+        found = gather(noisy, UNKNOWN, last_transitions=False)
         slots.append(found.visits - counts.visits)
         states.append(found.behaviour.visits - counts.visits.sum(axis=2))
         reward_error = dense(found.slots).rewards - counts.rewards
@@ -77,20 +79,22 @@ def test_errors_of_visits_and_rewards_are_no_larger_than_stated():
 
 def test_a_collapsed_last_step_is_counted_with_the_noise_of_one_counter():
     errors = {}
-    for keep_last in (True, False):
+    for last_transitions in (True, False):
         found = []
         for seed in range(25):
-            counts, noisy, _ = released(users=1_000_000, seed=seed, keep_last=keep_last)
-            rows = gather(noisy, UNKNOWN, keep_last=keep_last)
+            counts, noisy, _ = released(
+                users=1_000_000, seed=seed, last_transitions=last_transitions
+            )
+            rows = gather(noisy, UNKNOWN, last_transitions=last_transitions)
             found.append((rows.visits - counts.visits)[-1, :3])
-        errors[keep_last] = np.mean(np.square(found))
+        errors[last_transitions] = np.mean(np.square(found))
     assert errors[False] < 0.75 * errors[True]  # visits are measured by rewards as well
 
 
 def test_known_rewards_are_not_estimated():
     known = np.array(MDP.full_rewards)
     _, noisy, _ = released(statistics=BOTH[:1])
-    found = gather(noisy, known, keep_last=False)
+    found = gather(noisy, known, last_transitions=False)
     assert np.allclose(dense(found.slots).rewards, known * found.visits)
     assert not dense(found.slots).reward_noise.any()
     assert not found.drawn.any()
@@ -102,7 +106,7 @@ def test_known_rewards_leave_the_noise_of_who_took_which_action():
     _, noisy, _ = released(statistics=BOTH[:1])
     known = np.zeros(MDP.shape.visits)
     known[..., 1] = 1.0
-    found = gather(noisy, known, keep_last=False)
+    found = gather(noisy, known, last_transitions=False)
     means = found.behaviour.means
     stated = found.visit_variance * (known - means[..., None]) ** 2
     assert np.allclose(found.behaviour.rows.reward_noise, stated.sum(axis=2))
@@ -111,13 +115,13 @@ def test_known_rewards_leave_the_noise_of_who_took_which_action():
 
 def test_shares_are_what_behaviour_does():
     _, noisy, _ = released(users=1_000_000)
-    found = gather(noisy, UNKNOWN, keep_last=False)
+    found = gather(noisy, UNKNOWN, last_transitions=False)
     assert found.shares[0, 0] == pytest.approx([0.5, 0.5], abs=0.01)
 
 
 def test_rows_are_known_two_deviations_above_nothing():
     _, noisy, _ = released(users=1_000)
-    found = gather(noisy, UNKNOWN, keep_last=False)
+    found = gather(noisy, UNKNOWN, last_transitions=False)
     known = np.stack([found.at(step).known for step in range(4)])
     assert np.array_equal(known, found.visits - 2 * np.sqrt(found.visit_variance) > 0.5)
     assert known.any() and not known[0, 1:].any()  # nobody begins there

@@ -18,8 +18,8 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
+from discreet.mdp.policies import DEFER
 from discreet.offline import release as releasing
-from discreet.offline.fit import DEFER
 from discreet.privacy import Budget, Ledger
 from discreet.privacy.ledger import Cost
 

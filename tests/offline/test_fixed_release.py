@@ -237,8 +237,8 @@ def returns(door, monkeypatch):
     usual = module.released
 
     def released(data, *given, **options):
-        made, account = usual(data, *given, **options)
-        return made, replace(account, known=int(data.rewards.sum()))
+        made = usual(data, *given, **options)
+        return made._replace(account=replace(made.account, known=int(data.rewards.sum())))
 
     monkeypatch.setattr(module, "released", released)
     return "printed"

@@ -22,11 +22,11 @@ def evidence(users, trust, stationary=True, seed=0):
         slots,
         trust,
         statistics=("transitions", "rewards"),
-        keep_last=True,
+        last_transitions=True,
         randomness=Randomness.of("simulation", seed),
         people=People.given(None, counts, NoPrivacy()),
     )
-    found = gather(noisy, np.full(mdp.shape.visits, np.nan), keep_last=True)
+    found = gather(noisy, np.full(mdp.shape.visits, np.nan), last_transitions=True)
     return counts, found, pooled(found, slots.named)
 
 

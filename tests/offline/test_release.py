@@ -57,13 +57,13 @@ def nobody_moves(users=4):
     return Trajectories(np.zeros((users, 3), int), np.zeros((users, 2), int), np.zeros((users, 2)))
 
 
-def released(data, sampler, *, slots=SLOTS, trust=TRUST, statistics=BOTH, keep_last=False):
+def released(data, sampler, *, slots=SLOTS, trust=TRUST, statistics=BOTH, last_transitions=False):
     return release(
         data,
         slots,
         trust,
         statistics=statistics,
-        keep_last=keep_last,
+        last_transitions=last_transitions,
         randomness=Randomness(sampler, np.random.default_rng(0)),
         people=People.given(None, data, trust),
     )
@@ -173,7 +173,9 @@ def fitted(monkeypatch, sampler, data):
     module, seen = importlib.import_module("discreet.offline.fit"), []
     made = module._fitted
     monkeypatch.setattr("discreet.offline.release.SecureSampler", lambda: sampler)
-    monkeypatch.setattr(module, "_fitted", lambda *given: [seen.append(given[0]), made(*given)][1])
+    monkeypatch.setattr(
+        module, "_fitted", lambda *given: [seen.append(given[0].counts), made(*given)][1]
+    )
     fit(data, TRUST, shape=SHAPE, support=SOME)
     [counts] = seen
     return counts
@@ -220,7 +222,7 @@ def returning(actions, owners, *, trust, sampler, slots=SLOTS, statistics=BOTH):
     data = Trajectories(zeros, taken, np.zeros(taken.shape))
     people = People.given(owners, data, trust)
     randomness = Randomness(sampler, np.random.default_rng(0))
-    options = {"statistics": statistics, "keep_last": False, "randomness": randomness}
+    options = {"statistics": statistics, "last_transitions": False, "randomness": randomness}
     return release(data, slots, trust, people=people, **options)
 
 
@@ -240,7 +242,7 @@ def test_two_episodes_of_one_person_move_the_sums_by_exactly_what_the_plan_says(
         data = Trajectories(states, np.array(some)[:, 2:], states[:, :2] * 1.0)
         people = People.given(["ann"] * len(some), data, trust)
         randomness = Randomness(silent, np.random.default_rng(0))
-        options = {"statistics": statistics, "keep_last": False, "randomness": randomness}
+        options = {"statistics": statistics, "last_transitions": False, "randomness": randomness}
         found = release(data, slots, trust, people=people, **options)
         parts = [found.row_transitions.ravel()]
         if found.row_rewards is not None:

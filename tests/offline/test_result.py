@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.data import Vocabulary
-from discreet.offline.fit import Coverage, DeferringPolicy, Fit
+from discreet.mdp.policies import DeferringPolicy
+from discreet.offline.fit import Coverage, Fit
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee, said
 
 pytestmark = pytest.mark.core

@@ -73,7 +73,7 @@ def test_a_known_behaviour_in_slots_adds_up_what_shares_a_slot(some):
 
 
 def test_nobody_is_lost_on_the_way_to_slots(some, people):
-    moved = some.episodes(people, keep_last=True)
+    moved = some.episodes(people, last_transitions=True)
     counts = moved.counts(some.shape, np.random.default_rng(0), some.support)
     assert (counts.visits.sum(axis=(1, 2)) == 500).all()
     raw = people.counts(SHAPE, np.random.default_rng(0), np.ones(SHAPE.visits, bool))
@@ -82,30 +82,30 @@ def test_nobody_is_lost_on_the_way_to_slots(some, people):
     assert np.array_equal(counts.transitions[:, 2, :3], raw.transitions[:, 2])
 
 
-@pytest.mark.parametrize("keep_last", [True, False])
+@pytest.mark.parametrize("last_transitions", [True, False])
 @pytest.mark.parametrize("started", [EVERYWHERE, np.array([True, True, False])])
-def test_sums_of_episodes_in_slots_are_slots_of_sums(people, keep_last, started):
+def test_sums_of_episodes_in_slots_are_slots_of_sums(people, last_transitions, started):
     declared = np.random.default_rng(1).random(SHAPE.visits) < 0.5
     slots = Slots.of(declared, started)
     inside = people[: len(people)]
     if not started.all():  # sums cannot tell who began elsewhere
         kept = started[people.states[:, 0]]
         inside = Trajectories(people.states[kept], people.actions[kept], people.rewards[kept])
-    one = slots.episodes(inside, keep_last=keep_last).counts(
+    one = slots.episodes(inside, last_transitions=last_transitions).counts(
         slots.shape, np.random.default_rng(0), slots.support
     )
     raw = inside.counts(SHAPE, np.random.default_rng(0))
-    other = slots.counts(raw, keep_last=keep_last)
+    other = slots.counts(raw, last_transitions=last_transitions)
     assert np.array_equal(one.row_transitions, other.row_transitions)
     assert np.array_equal(one.row_rewards, other.row_rewards)
 
 
 def test_the_state_after_the_last_step_is_written_down_as_state_0(some, people):
-    moved = some.episodes(people, keep_last=False)
+    moved = some.episodes(people, last_transitions=False)
     assert (moved.states[:, -1] == 0).all()
     assert np.array_equal(moved.states[:, :-1], people.states[:, :-1])
-    assert some.episodes(people, keep_last=True).states is not None
-    assert (some.episodes(people, keep_last=True).states[:, -1] != 0).any()
+    assert some.episodes(people, last_transitions=True).states is not None
+    assert (some.episodes(people, last_transitions=True).states[:, -1] != 0).any()
 
 
 def test_one_user_is_one_user_after_the_map(some, people):
@@ -114,7 +114,7 @@ def test_one_user_is_one_user_after_the_map(some, people):
         np.vstack([people.actions[:-1], [[1, 1, 1, 1]]]),
         people.rewards,
     )
-    one, two = (some.episodes(p, keep_last=False) for p in (people, other))
+    one, two = (some.episodes(p, last_transitions=False) for p in (people, other))
     assert np.array_equal(one.actions[:-1], two.actions[:-1])
     assert np.array_equal(one.states[:-1], two.states[:-1])
 
@@ -124,7 +124,7 @@ def test_steps_outside_the_declared_starts_count_as_nothing():
     people = sample_trajectories(mdp, uniform_policy(mdp.shape), 50, np.random.default_rng(0))
     raw = people.counts(mdp.shape, np.random.default_rng(0))
     nowhere = np.array([False, False, True])
-    counts = Slots.of(np.ones(mdp.shape.visits, bool), nowhere).counts(raw, keep_last=False)
+    counts = Slots.of(np.ones(mdp.shape.visits, bool), nowhere).counts(raw, last_transitions=False)
     assert isinstance(counts, Counts)
     assert counts.users == 50
     assert counts.visits[0].sum() == 0
@@ -133,4 +133,4 @@ def test_steps_outside_the_declared_starts_count_as_nothing():
 def test_episodes_of_another_size_are_refused(some):
     short = Trajectories(np.zeros((2, 3), int), np.zeros((2, 2), int), np.zeros((2, 2)))
     with pytest.raises(InvalidInputError, match="Expected episodes of 4 steps, got 2"):
-        some.episodes(short, keep_last=False)
+        some.episodes(short, last_transitions=False)

@@ -65,7 +65,7 @@ def fit_path(trust: PrivateTrust) -> Path:
                     slots,
                     trust,
                     statistics=("transitions", "rewards"),
-                    keep_last=False,
+                    last_transitions=False,
                     randomness=randomness,
                     people=people,
                 )

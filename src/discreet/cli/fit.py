@@ -14,8 +14,9 @@ from discreet.errors import DiscreetError, InvalidInputError
 if TYPE_CHECKING:
     from discreet._types import BoolArray
     from discreet.data.vocabulary import Vocabulary
+    from discreet.mdp.policies import DeferringPolicy
     from discreet.offline.evaluate import Evaluation
-    from discreet.offline.fit import DeferringPolicy, Fit
+    from discreet.offline.fit import Fit
     from discreet.privacy.ledger import Budget, Ledger
     from discreet.study.design import Design
 
@@ -126,7 +127,7 @@ def _read_policy(path: Path, output: Path | None, names: "Vocabulary") -> "Defer
     import numpy as np
 
     from discreet.device.policy import load_policy
-    from discreet.offline.fit import DEFER, DeferringPolicy
+    from discreet.mdp.policies import DEFER, DeferringPolicy
 
     if output is not None:
         raise InvalidInputError(

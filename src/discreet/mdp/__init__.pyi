@@ -29,6 +29,8 @@ from discreet.mdp.planning import evaluate as evaluate
 from discreet.mdp.planning import occupancy as occupancy
 from discreet.mdp.planning import plan as plan
 from discreet.mdp.planning import state_values as state_values
+from discreet.mdp.policies import DEFER as DEFER
+from discreet.mdp.policies import DeferringPolicy as DeferringPolicy
 from discreet.mdp.policies import DeterministicPolicy as DeterministicPolicy
 from discreet.mdp.policies import MixturePolicy as MixturePolicy
 from discreet.mdp.policies import Policy as Policy

@@ -23,21 +23,15 @@ from discreet.errors import InvalidInputError
 from discreet.learners.estimate import Estimate
 from discreet.learners.values import NORMAL, Layers, value_of
 from discreet.mdp.counts import dense_of
-from discreet.mdp.policies import MixturePolicy, PolicyLike, as_policy
+from discreet.mdp.policies import DeferringPolicy, MixturePolicy, PolicyLike, as_policy
 from discreet.mdp.shape import Shape
-from discreet.offline.fit import (
-    BOTH,
-    DeferringPolicy,
-    behaviour_value,
-)
+from discreet.offline.fit import behaviour_value
 from discreet.offline.improvement import slot_factors, state_factors
 from discreet.offline.release import (
     Episodes,
-    People,
-    Randomness,
+    Released,
     Slots,
     check_trust,
-    known_rewards,
     logged,
     released,
     size_of,
@@ -167,22 +161,20 @@ def evaluate_policy(
     size = size_of(data, shape, vocabulary)
     chances, defers = _policy(policy, size)
     slots = Slots.of((chances > 0) & ~defers[..., None], start_of(start, size))
-    known = known_rewards(rewards, slots, size)
-    statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
-    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
-    counts, account = released(
+    made = released(
         data,
         slots,
         trust,
-        statistics=statistics,
-        keep_last=False,
-        randomness=randomness,
-        people=people,
+        size,
+        rewards=rewards,
+        last_transitions=False,
+        sampler=sampler,
+        seed=seed,
+        users=users,
         ledger=ledger,
     )
     chosen = np.take_along_axis(chances, np.maximum(slots.action_of, 0), axis=2) * slots.named
-    found = evaluated(counts, chosen, defers, known)
-    return replace(found, account=account, users=people.number)
+    return evaluated(made, chosen, defers)
 
 
 def _policy(policy: PolicyLike | DeferringPolicy, size: Shape) -> tuple[FloatArray, BoolArray]:
@@ -203,15 +195,13 @@ def _policy(policy: PolicyLike | DeferringPolicy, size: Shape) -> tuple[FloatArr
     return given.distribution(size), defers
 
 
-def evaluated(
-    counts: PrivateCounts, chances: FloatArray, defers: BoolArray, known: FloatArray
-) -> Evaluation:
-    """Of a release in slots: ``chances[H, S, K]``, ``known`` rewards (NaN where they are not)."""
-    counts, doubt = logged(counts)
-    layers, horizon = layers_of(counts, known), len(counts.support)
+def evaluated(made: Released, chances: FloatArray, defers: BoolArray) -> Evaluation:
+    """Of a release in slots: with ``chances[H, S, K]`` each is taken."""
+    (counts, doubt), given_rewards = logged(made.counts), made.given_rewards
+    layers, horizon = layers_of(counts, given_rewards), len(counts.support)
     value, unseen = value_of(layers, chances, defers)
     today, _ = value_of(layers, chances, np.ones_like(defers))
-    plain, error = behaviour_value(counts, known, keep_last=False, doubt=doubt)
+    plain, error = behaviour_value(counts, given_rewards, last_transitions=False, doubt=doubt)
     low, high = max(plain - NORMAL * error, 0.0), min(plain + NORMAL * error, float(horizon))
     if high - low < today.high - today.low:
         today = Estimate(plain, low, high)
@@ -220,16 +210,17 @@ def evaluated(
         today=today,
         unseen=unseen,
         horizon=horizon,
-        users=counts.users,
+        users=made.people,
         guarantee=said(counts.guarantee),
+        account=made.account,
     )
 
 
-def layers_of(counts: PrivateCounts, known: FloatArray) -> Layers:
-    """The consistent counts of a release, with rewards that are ``known`` or people's."""
+def layers_of(counts: PrivateCounts, given_rewards: FloatArray) -> Layers:
+    """The consistent counts of a release, with rewards that are given or people's."""
     flow, support, noise = LinearFlow.of(counts), counts.support, counts.noise_variance
-    public = ~np.isnan(known)
-    anchor = np.where(public, np.nan_to_num(known), counts.centre)
+    public = ~np.isnan(given_rewards)
+    anchor = np.where(public, np.nan_to_num(given_rewards), counts.centre)
     transitions = dense_of(flow.counts, support)
     rewards = np.zeros(support.shape)
     if counts.row_rewards is not None:

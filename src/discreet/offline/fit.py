@@ -28,11 +28,10 @@ from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._files import write_rows
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._types import BoolArray, FloatArray, Plain
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import frozen_copy
-from discreet.mdp.policies import MixturePolicy, PolicyLike, StochasticPolicy, as_policy
+from discreet.mdp.policies import DEFER, DeferringPolicy
 from discreet.mdp.shape import Shape
 from discreet.offline.improvement import (
     Evidence,
@@ -43,11 +42,9 @@ from discreet.offline.improvement import (
 )
 from discreet.offline.release import (
     Episodes,
-    People,
-    Randomness,
+    Released,
     Slots,
     check_trust,
-    known_rewards,
     logged,
     mask_of,
     of_actions,
@@ -59,73 +56,6 @@ from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, said
 from discreet.privacy.ledger import Account, Ledger
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
-
-DEFER = -1
-"""What a `DeferringPolicy` says where the present behaviour goes on."""
-
-
-@dataclass(frozen=True, eq=False)
-class DeferringPolicy:
-    """One action for each step and state, or `DEFER`: whoever decides today decides.
-
-    It needs the behaviour's own action. Replacing that by an estimate of what behaviour does is
-    another policy, and a worse one.
-
-    >>> policy = DeferringPolicy(np.array([[1, DEFER]]))
-    >>> policy.action(0, 0, behaviour=0), policy.action(0, 1, behaviour=0)
-    (1, 0)
-
-    Attributes:
-        actions: ``int64[H, S]``, `DEFER` where the behaviour goes on.
-    """
-
-    actions: IntArray
-
-    def __post_init__(self) -> None:
-        given = np.asarray(self.actions)
-        whole = np.issubdtype(given.dtype, np.integer)
-        if given.ndim != 2 or not whole or not given.size or given.min() < DEFER:
-            raise InvalidInputError(
-                f"Expected actions as integers (H, S), at least 0 or DEFER = {DEFER}, got dtype "
-                f"{given.dtype} and shape {given.shape}."
-            )
-        object.__setattr__(self, "actions", frozen_copy(given, np.int64))
-
-    @property
-    def defers(self) -> BoolArray:
-        """``bool[H, S]``: where the behaviour goes on."""
-        return np.asarray(self.actions == DEFER)
-
-    def action(self, step: int, state: int, *, behaviour: int) -> int:
-        """What to do at a step in a state where today's behaviour would do ``behaviour``."""
-        _validate.count(0, step=step, state=state, behaviour=behaviour)
-        horizon, states = self.actions.shape
-        if step >= horizon or state >= states:
-            raise InvalidInputError(
-                f"Expected step < {horizon} and state < {states}, got step={step} and "
-                f"state={state}."
-            )
-        chosen = int(self.actions[step, state])
-        return behaviour if chosen == DEFER else chosen
-
-    def with_behaviour(self, behaviour: PolicyLike, actions: int) -> StochasticPolicy:
-        """The policy that people meet if today's behaviour is ``behaviour`` (for simulations).
-
-        Args:
-            behaviour: deterministic or stochastic, or the array of one.
-            actions: A, how many actions there are.
-        """
-        horizon, states = self.actions.shape
-        shape = Shape(states, actions, horizon)
-        given = as_policy(behaviour, shape)
-        if isinstance(given, MixturePolicy):
-            raise InvalidInputError(
-                "Expected a behaviour without memory, got a mixture; merge each of its components."
-            )
-        chosen: FloatArray = np.eye(actions)[np.maximum(self.actions, 0)]
-        merged = np.where(self.defers[:, :, None], given.distribution(shape), chosen)
-        return StochasticPolicy(merged)
-
 
 FORMAT = "discreet-fit-1"
 _WIDEST = 100
@@ -351,12 +281,12 @@ class BehaviourValue(NamedTuple):
 
 
 def behaviour_value(
-    counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool, doubt: float = 0.0
+    counts: PrivateCounts, given_rewards: FloatArray, *, last_transitions: bool, doubt: float = 0.0
 ) -> BehaviourValue:
     """The value of behaviour; see the module docstring. ``doubt``: the variance of n."""
     horizon, users = len(counts.support), counts.users
     if counts.row_rewards is None:
-        fixed, total, noise = _from_visits(counts, known_rewards, keep_last=keep_last)
+        fixed, total, noise = _from_visits(counts, given_rewards, last_transitions=last_transitions)
     else:
         fixed, total = counts.centre * horizon, float(counts.row_rewards.sum())
         noise = counts.noise_variance["rewards"] * counts.row_rewards.size
@@ -367,14 +297,14 @@ def behaviour_value(
 
 
 def _from_visits(
-    counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool
+    counts: PrivateCounts, given_rewards: FloatArray, *, last_transitions: bool
 ) -> tuple[float, float, float]:
     transitions = np.asarray(counts.row_transitions)
-    steps, rewards = np.nonzero(counts.support)[0], known_rewards[counts.support]
+    steps, rewards = np.nonzero(counts.support)[0], given_rewards[counts.support]
     horizon = len(counts.support)
     columns = np.full(horizon, float(transitions.shape[1]))
     visits = transitions.sum(axis=1)
-    if not keep_last:
+    if not last_transitions:
         columns[-1] = 1.0
         last = steps == horizon - 1
         visits[last] = transitions[last, 0]
@@ -401,9 +331,6 @@ def lower_value(behaviour: BehaviourValue, gain: float, width: float) -> float:
     1.3
     """
     return max(behaviour.value - width * behaviour.error + gain, 0.0)
-
-
-BOTH = ("transitions", "rewards")
 
 
 def fit(  # noqa: PLR0913 - each is one public choice of the caller
@@ -472,39 +399,36 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
     size = size_of(data, shape, vocabulary)
     slots = Slots.of(_declared(support, size, stationary), start_of(start, size))
-    known = known_rewards(rewards, slots, size)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
-    statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
-    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
-    counts, account = released(
+    made = released(
         data,
         slots,
         trust,
-        statistics=statistics,
-        keep_last=stationary,
-        randomness=randomness,
-        people=people,
+        size,
+        rewards=rewards,
+        last_transitions=stationary,
+        sampler=sampler,
+        seed=seed,
+        users=users,
         ledger=ledger,
     )
-    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
-    return replace(found, account=account, users=people.number)
+    return _fitted(made, slots, told, stationary, float(width), vocabulary)
 
 
 def _fitted(
-    counts: PrivateCounts,
+    made: Released,
     slots: Slots,
-    known_rewards: FloatArray,
     told: FloatArray | None,
     stationary: bool,
     width: float,
     vocabulary: Vocabulary | None,
 ) -> Fit:
-    counts, doubt = logged(counts)
-    evidence = gather(counts, known_rewards, keep_last=stationary)._replace(told=told)
+    (counts, doubt), given_rewards = logged(made.counts), made.given_rewards
+    evidence = gather(counts, given_rewards, last_transitions=stationary)._replace(told=told)
     if stationary:
         evidence = pooled(evidence, slots.named)
-    found = improve(evidence, slots.named, known_rewards, width)
-    today = behaviour_value(counts, known_rewards, keep_last=stationary, doubt=doubt)
+    found = improve(evidence, slots.named, given_rewards, width)
+    today = behaviour_value(counts, given_rewards, last_transitions=stationary, doubt=doubt)
     gain = gain_at_start(evidence, found.gain[0], width)
     return Fit(
         policy=_policy(found, slots),
@@ -514,10 +438,11 @@ def _fitted(
         gain=gain,
         coverage=_coverage(evidence, slots),
         guarantee=said(counts.guarantee),
-        users=counts.users,
+        users=made.people,
         declared=slots.declared,
         width=width,
         vocabulary=vocabulary,
+        account=made.account,
     )
 
 

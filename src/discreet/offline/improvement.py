@@ -208,18 +208,18 @@ class Evidence(NamedTuple):
         return first
 
 
-def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool) -> Evidence:
-    """The evidence of one release in slots; ``known_rewards[H, S, K]`` are NaN where not public.
+def gather(counts: PrivateCounts, given_rewards: FloatArray, *, last_transitions: bool) -> Evidence:
+    """The evidence of one release in slots; ``given_rewards[H, S, K]`` are NaN where not public.
 
-    ``keep_last``: transitions of the last step mean next states (see `release`).
+    ``last_transitions``: transitions of the last step mean next states (see `release`).
     """
     support, variance = counts.support, counts.noise_variance
     noise, rows = variance["transitions"], np.nonzero(support)
     columns = np.full(len(support), float(support.shape[1]))
-    if not keep_last:
+    if not last_transitions:
         columns[-1] = 1.0
     transitions = _consistent(counts, noise, columns)
-    visits, known = transitions.sum(axis=-1), known_rewards[rows]
+    visits, known = transitions.sum(axis=-1), given_rewards[rows]
     public, centre = ~np.isnan(known), counts.centre
     rewards = np.where(public, np.nan_to_num(known) * visits, 0.0)
     if counts.row_rewards is not None:
@@ -237,8 +237,8 @@ def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool)
     )
     slots = CountSums.empty(*support.shape)
     slots.add(released, 1.0, 1.0)
-    everywhere = ~np.isnan(known_rewards)
-    anchor = np.where(everywhere, np.nan_to_num(known_rewards), centre)
+    everywhere = ~np.isnan(given_rewards)
+    anchor = np.where(everywhere, np.nan_to_num(given_rewards), centre)
     drawn = np.where(everywhere, 0.0, 1.0)
     behaviour = _behaviour(slots, support, columns, anchor, drawn, noise)
     return Evidence(counts.users, released, slots, anchor, drawn, behaviour, support)
@@ -439,11 +439,11 @@ class Actions(NamedTuple):
     rewards: FloatArray
 
 
-def action_rows(evidence: Evidence, step: int, known_rewards: FloatArray) -> Actions:
+def action_rows(evidence: Evidence, step: int, given_rewards: FloatArray) -> Actions:
     """The slots of a step, with known rewards in the place of estimates."""
     rows = evidence.at(step)
     estimated = np.clip(rows.means, 0, 1)
-    rewards = np.where(np.isnan(known_rewards), estimated, known_rewards)
+    rewards = np.where(np.isnan(given_rewards), estimated, given_rewards)
     return Actions(rows, rows.probabilities, rewards)
 
 
@@ -544,7 +544,7 @@ class Improvement(NamedTuple):
 
 
 def improve(
-    evidence: Evidence, allowed: BoolArray, known_rewards: FloatArray, width: float
+    evidence: Evidence, allowed: BoolArray, given_rewards: FloatArray, width: float
 ) -> Improvement:
     """Plan backward; only slots that are ``allowed[H, S, K]`` are recommended."""
     horizon, states, _ = evidence.support.shape
@@ -555,7 +555,7 @@ def improve(
         left = horizon - step
         later = Later(values[step + 1], variance, gain[step + 1])
         rows = evidence.behaviour.layer(step)
-        actions = action_rows(evidence, step, known_rewards[step])
+        actions = action_rows(evidence, step, given_rewards[step])
         behaviour = own_step(rows, later, left)
         deferred = kept_gain(rows, behaviour, later.gain, width)
         if evidence.pooled is not None:

@@ -74,6 +74,7 @@ from discreet.privacy.sampling.samplers import Sampler, SecureSampler, Simulatio
 from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import Central, NoPrivacy, TrustModel, check_trust_model
 
+BOTH = ("transitions", "rewards")
 OTHER = -1
 """The action of a slot that stands for no single action."""
 
@@ -138,31 +139,31 @@ class Slots:
         np.add.at(totals, (step, state, self.slot_of), behaviour)
         return totals
 
-    def episodes(self, given: Trajectories, *, keep_last: bool) -> Trajectories:
+    def episodes(self, given: Trajectories, *, last_transitions: bool) -> Trajectories:
         """Episodes with slots for actions.
 
-        The state after the last step has no value. Unless ``keep_last``, it is written down as
-        state 0 for everybody: all visits of a last row are then in one counter, with the noise of
-        one counter and not of S.
+        The state after the last step has no value. Unless ``last_transitions``, it is written down
+        as state 0 for everybody: all visits of a last row are then in one counter, with the noise
+        of one counter and not of S.
         """
         horizon, states, actions = self.declared.shape
         given.check(Shape(states, actions, horizon))
         steps = np.arange(horizon)
         moved = self.slot_of[steps, given.states[:, :-1], given.actions]
         after = given.states
-        if not keep_last:
+        if not last_transitions:
             after = after.copy()
             after[:, -1] = 0
         return Trajectories(after, moved, given.rewards)
 
-    def counts(self, given: Counts, *, keep_last: bool) -> Counts:
+    def counts(self, given: Counts, *, last_transitions: bool) -> Counts:
         """As `episodes`, of sums. Steps outside the declared starts count as nothing."""
         step, state, action = np.nonzero(given.support)
         rows = (np.cumsum(self.support) - 1).reshape(self.support.shape)
         place = (step, state, self.slot_of[step, state, action])
         inside, row = self.support[place], rows[place]
         moves = given.row_transitions
-        if not keep_last:
+        if not last_transitions:
             last = step == len(self.declared) - 1
             moves = moves.copy()
             moves[last] = np.eye(1, moves.shape[1], dtype=np.int64) * moves[last].sum(1)[:, None]
@@ -295,7 +296,7 @@ def release(
     trust: TrustModel,
     *,
     statistics: tuple[str, ...],
-    keep_last: bool,
+    last_transitions: bool,
     randomness: Randomness,
     people: People,
 ) -> PrivateCounts:
@@ -307,10 +308,10 @@ def release(
     if isinstance(data, Trajectories):
         if people.of is not None and not isinstance(trust, NoPrivacy):
             data = data[drawn(people.of, most, randomness.rounding)]
-        moved = slots.episodes(data, keep_last=keep_last)
+        moved = slots.episodes(data, last_transitions=last_transitions)
         counts = moved.counts(slots.shape, randomness.rounding, slots.support)
     else:
-        counts = slots.counts(data, keep_last=keep_last)
+        counts = slots.counts(data, last_transitions=last_transitions)
     if most > 1:
         places = most * people.number
         counts = Counts(places, counts.row_transitions, counts.row_rewards, counts.support)
@@ -363,21 +364,43 @@ def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) ->
     return trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)
 
 
+class Released(NamedTuple):
+    """One release of logged episodes, all that the rest of a fit or an evaluation is made of.
+
+    Attributes:
+        counts: see `release`.
+        given_rewards: ``[H, S, K]``, the mean rewards of slots, NaN where they are not given.
+        people: how many they are (public).
+        account: what the ledger says of them; None if nobody was charged.
+    """
+
+    counts: PrivateCounts
+    given_rewards: FloatArray
+    people: int
+    account: Account | None
+
+
 def released(
     data: Episodes,
     slots: Slots,
     trust: TrustModel,
+    size: Shape,
     *,
-    statistics: tuple[str, ...],
-    keep_last: bool,
-    randomness: Randomness,
-    people: People,
+    rewards: ArrayLike | None,
+    last_transitions: bool,
+    sampler: str,
+    seed: int | None,
+    users: Sequence[str | int] | None,
     ledger: str | Path | Ledger | None,
-) -> tuple[PrivateCounts, Account | None]:
+) -> Released:
     """A `release` that a ledger charges first and keeps; without one, and in rehearsals, neither.
 
     The same data, names and public choices are the same release, and looking at it again is free.
+    Where all rewards are given, none are released.
     """
+    given = rewards_of(rewards, slots, size)
+    statistics = BOTH if np.isnan(given[slots.support]).any() else BOTH[:1]
+    randomness, people = Randomness.of(sampler, seed), People.given(users, data, trust)
     if ledger is not None and not people.names:
         raise InvalidInputError(
             "Expected users with a ledger, got ledger alone; give users, too: a ledger adds up by "
@@ -390,13 +413,13 @@ def released(
             slots,
             trust,
             statistics=statistics,
-            keep_last=keep_last,
+            last_transitions=last_transitions,
             randomness=randomness,
             people=people,
         )
 
     if ledger is None or not randomness.sampler.secure:
-        return make(), None
+        return Released(make(), given, people.number, None)
     guarantee = _calibrated(trust, slots.shape, statistics).guarantee
     if guarantee.notion == "none":
         raise UnsupportedError(
@@ -407,10 +430,10 @@ def released(
         guarantee.epsilon,
         guarantee.delta,
         users=people.names,
-        asked=_asked(data, people, slots, trust, statistics, keep_last),
+        asked=_asked(data, people, slots, trust, statistics, last_transitions),
         make=lambda: _packed(make()),
     )
-    return _unpacked(kept, slots.support), account
+    return Released(_unpacked(kept, slots.support), given, people.number, account)
 
 
 def _asked(data: Episodes, people: People, slots: Slots, *public: object) -> list[bytes]:
@@ -492,14 +515,14 @@ def start_of(start: ArrayLike | None, size: Shape) -> BoolArray:
     return every if start is None else mask_of("start", start, (size.states,))
 
 
-def known_rewards(rewards: ArrayLike | None, slots: Slots, size: Shape) -> FloatArray:
-    """``[H, S, K]``, the mean rewards of slots, NaN where they are not public."""
+def rewards_of(rewards: ArrayLike | None, slots: Slots, size: Shape) -> FloatArray:
+    """``[H, S, K]``, the mean rewards of slots, NaN where they are not given."""
     means = np.full(size.visits, np.nan)
     if rewards is not None:
         means = of_actions("rewards", rewards, size)
-    known = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
-    known[slots.action_of < 0] = np.nan
-    return known
+    given = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
+    given[slots.action_of < 0] = np.nan
+    return given
 
 
 def mask_of(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:

@@ -21,7 +21,7 @@ def released(users=5_000, statistics=("transitions", "rewards"), trust=TRUST):
         slots,
         trust,
         statistics=statistics,
-        keep_last=False,
+        last_transitions=False,
         randomness=Randomness.of("simulation", 0),
         people=People.given(None, data, trust),
     )
