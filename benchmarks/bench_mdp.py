@@ -13,9 +13,9 @@ from discreet.mdp import (
     TabularMDP,
     make,
     occupancy,
-    plan,
     sample_counts,
     sample_trajectories,
+    solve,
     state_values,
     uniform_policy,
 )
@@ -70,10 +70,10 @@ def _dense_values(states: int, actions: int, repeats: int) -> dict:
     moves, rewards = _random_problem(states, actions)
     mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
     peer, against = _backwards(moves, rewards)
-    _same(plan(mdp).values[0], peer()[0])
+    _same(solve(mdp).values[0], peer()[0])
     return compare(
         f"value iteration, dense, S={states} A={actions} H={HORIZON}",
-        lambda: plan(mdp),
+        lambda: solve(mdp),
         peer,
         against,
         "ms",
@@ -171,10 +171,10 @@ def _sepsis(repeats: int) -> dict:
         mdp, what = _sepsis_like(), "random, 12% dense"
     moves, rewards = np.array(mdp.transitions[0]), np.array(mdp.rewards[0])
     peer, against = _backwards(moves, rewards, sparse=True)
-    _same(plan(mdp).values[0], peer()[0])
+    _same(solve(mdp).values[0], peer()[0])
     return compare(
         f"value iteration, S=716 A=25 H={HORIZON} ({what})",
-        lambda: plan(mdp),
+        lambda: solve(mdp),
         peer,
         against,
         "ms",

@@ -13,7 +13,7 @@ result = discreet.learn(
 
 print(result.guarantee)
 print(f"learnt policy: {discreet.mdp.evaluate(mdp, result.policy):.3f} per user")
-print(f"best policy:   {discreet.mdp.plan(mdp).value:.3f} per user")
+print(f"best policy:   {discreet.mdp.solve(mdp).value:.3f} per user")
 
 # the learnt policy plays in the environment it came from; its actions depend on the step
 state, _ = env.reset(seed=1)

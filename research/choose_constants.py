@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet import Central, Local, NoPrivacy, learn
-from discreet.mdp import GridWorld, RandomMDP, TabularMDP, evaluate, plan, uniform_policy
+from discreet.mdp import GridWorld, RandomMDP, TabularMDP, evaluate, solve, uniform_policy
 from research import parser
 
 EPISODES = 10_000
@@ -78,7 +78,7 @@ def problems() -> tuple[tuple[TabularMDP, float], ...]:
     found = [RandomMDP(states=5, actions=3, horizon=5, seed=seed) for seed in (11, 12)]
     found += [chain(4, 7), GridWorld(layout="S.|.G", slip=0.2, horizon=5)]
     found += [RandomMDP(states=2, actions=2, horizon=2, seed=seed) for seed in range(1000, 1012)]
-    losses = [plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape)) for mdp in found]
+    losses = [solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape)) for mdp in found]
     pairs = zip(found, losses, strict=True)
     return tuple(
         (mdp, loss) for mdp, loss in pairs if loss > 0.05

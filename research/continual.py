@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import discreet
-from discreet.mdp import evaluate, plan, uniform_policy
+from discreet.mdp import evaluate, solve, uniform_policy
 from research import parser
 
 FILE = Path(__file__).parents[1] / "docs" / "data" / "continual-riverswim.csv"
@@ -82,7 +82,7 @@ def row_of(cell):
 def random_rows():
     """What the uniformly random policy loses."""
     mdp = discreet.make("RiverSwim", **SIZE)
-    lost = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    lost = solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
     for users in SIZES:
         found = f"{lost * users:.1f}"
         yield ["random", "", "none", "", "", "", users, "", "", found, "", *SIZE.values()]

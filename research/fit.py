@@ -27,8 +27,8 @@ from discreet.mdp import (
     TabularMDP,
     evaluate,
     from_gymnasium,
-    plan,
     sample_counts,
+    solve,
 )
 from discreet.privacy.trust import TrustModel
 from research import parser
@@ -110,7 +110,7 @@ def contradiction(kind: str, seed: int) -> TabularMDP:
 
 def two_actions(mdp: TabularMDP) -> TabularMDP:
     """The same states with two of the actions: in each, the best one and another at random."""
-    best = plan(mdp).policy.actions[0]
+    best = solve(mdp).policy.actions[0]
     shift = np.random.default_rng(7).integers(1, mdp.shape.actions, best.shape)
     pair = np.stack([best, (best + shift) % mdp.shape.actions], axis=1)
     return TabularMDP(
@@ -128,7 +128,7 @@ def behaviour(mdp: TabularMDP, kind: str) -> np.ndarray:
     *narrow* plays the best action and one other in every state; the best one has 80% in seven
     states of ten and 20% in the others.
     """
-    best = plan(mdp).policy.actions
+    best = solve(mdp).policy.actions
     actions = mdp.shape.actions
     expert = np.eye(actions)[best]
     if kind == "uniform":
@@ -162,7 +162,7 @@ def run(
         sampler="simulation",
         seed=seed,
     )
-    today, best = evaluate(mdp, support), plan(mdp).value
+    today, best = evaluate(mdp, support), solve(mdp).value
     value = evaluate(mdp, found.policy.with_behaviour(support, mdp.shape.actions))
     return Outcome(
         float((value - today) / (best - today)),

@@ -15,7 +15,7 @@ import numpy as np
 
 import discreet
 from discreet.data import Vocabulary
-from discreet.mdp import evaluate, plan, sample_trajectories, uniform_policy
+from discreet.mdp import evaluate, sample_trajectories, solve, uniform_policy
 
 PEOPLE, RUNS = 10_000, 20
 FILE = Path(__file__).parents[1] / "docs" / "data" / "fit_participations.csv"
@@ -39,7 +39,7 @@ def gain(participations: int, run: int) -> float:
     )
     value = evaluate(mdp, found.policy.with_behaviour(today, mdp.shape.actions))
     worst = evaluate(mdp, today)
-    return (value - worst) / (plan(mdp).value - worst)
+    return (value - worst) / (solve(mdp).value - worst)
 
 
 def main() -> None:

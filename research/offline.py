@@ -36,7 +36,7 @@ import zlib
 import numpy as np
 
 import discreet
-from discreet.mdp import DeterministicPolicy, evaluate, plan, sample_counts
+from discreet.mdp import DeterministicPolicy, evaluate, sample_counts, solve
 from discreet.offline.release import People, Randomness, Slots, release
 from discreet.privacy.projection.valid_counts import valid_transitions
 from research import parser
@@ -89,7 +89,7 @@ def dp_apvi(people, trust, mdp, *, scale, seed, failure=0.1):
 def coverage(name, kind, users, epsilon, runs):
     """One row: how many intervals of so many runs hold the truth, and their mean widths."""
     mdp = environment(name)
-    logged, policy = behaviour(mdp, kind), plan(mdp).policy
+    logged, policy = behaviour(mdp, kind), solve(mdp).policy
     truths = {"value": evaluate(mdp, policy), "today": evaluate(mdp, logged)}
     row = {"environment": name, "behaviour": kind, "users": users, "runs": runs}
     for label, trust in (("", discreet.Central(epsilon, 1e-6)), ("_exact", discreet.NoPrivacy())):
@@ -112,7 +112,7 @@ def coverage(name, kind, users, epsilon, runs):
 def rivals(name, kind, users, epsilon, runs):
     """One row: mean suboptimality, and the standard errors of the differences to `fit`."""
     mdp, trust = environment(name), discreet.Central(epsilon, 1e-6)
-    logged, best = behaviour(mdp, kind), plan(mdp).value
+    logged, best = behaviour(mdp, kind), solve(mdp).value
     lost = {"fit": [], "dp_apvi": [], "dp_apvi_printed": []}
     for run in range(runs):
         seed = [zlib.crc32(f"rivals {name} {kind} {users}".encode()), run]

@@ -24,7 +24,7 @@ from discreet.lab.plots import pyplot, spread
 from discreet.lab.style import TRUST_COLOURS
 from discreet.learners.registry import get_learner
 from discreet.learners.result import Result
-from discreet.mdp import evaluate, plan, uniform_policy
+from discreet.mdp import evaluate, solve, uniform_policy
 from research import parser
 from research.adversarial import random_mdp, river
 
@@ -93,7 +93,7 @@ def run_of(name: str, case: Case, trust: str, run: int) -> tuple[Result, float]:
         result = discreet.learn(mdp, losses=losses, seed=1000 + run, **how)
         return result, float(result.extras["uniform_regret_per_episode"])
     mdp = discreet.make("RiverSwim", states=4, horizon=6, relabel=run)
-    lost = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    lost = solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
     return discreet.learn(mdp, seed=0, run=run, **how), float(lost)
 
 

@@ -37,7 +37,7 @@ import numpy as np
 import discreet
 from discreet.errors import DiscreetError
 from discreet.learners.result import Result
-from discreet.mdp import TabularMDP, evaluate, plan, uniform_policy
+from discreet.mdp import TabularMDP, evaluate, solve, uniform_policy
 from discreet.privacy.trust import TrustModel, make_trust
 from research import parser
 
@@ -102,7 +102,7 @@ def model_of(task: Task) -> dict:
 def run_task(task: Task, model: dict) -> list[Row]:
     """The rows of one task."""
     mdp = TabularMDP(**model)
-    best = plan(mdp).value
+    best = solve(mdp).value
     uniform = float(best - evaluate(mdp, uniform_policy(mdp.shape)))
     name, settings = parsed(task.learner.partition("@")[0])
 

@@ -24,7 +24,7 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.learners.learn import make_batch_learner, public_facts, release_batch
 from discreet.learners.registry import get_learner
-from discreet.mdp import TabularMDP, plan, sample_counts, sample_trajectories, uniform_policy
+from discreet.mdp import TabularMDP, sample_counts, sample_trajectories, solve, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -178,7 +178,7 @@ def one_run(problem, name, trust_name, epsilon, users, run):
     learner, study, regret, batches = played(mdp, name, TRUSTS[trust_name](epsilon), users, run)
     meter, found = RegretMeter(mdp), learner.greedy()
     uniform = meter.regret(uniform_policy(mdp.shape))
-    values = plan(mdp).values
+    values = solve(mdp).values
     best = np.stack([mdp.rewards[h] + mdp.transitions[h] @ v for h, v in enumerate(values[1:])])
     lost = best.max(axis=-1) - np.take_along_axis(best, found.actions[..., None], -1)[..., 0]
     answer = study.answer(found)

@@ -36,6 +36,14 @@ def test_an_unknown_name_is_an_attribute_error():
         find("nothing")
 
 
+def test_an_old_name_says_the_new_one():
+    find, *_ = attach("package", {"new": "json"}, renamed={"old": "new"})
+    with pytest.raises(ImportError, match=r"package\.old is called package\.new now"):
+        find("old")
+    with pytest.raises(ImportError, match=r"mdp\.solve now"):
+        from discreet.mdp import plan  # noqa: F401
+
+
 @pytest.mark.parametrize("package", LAZY)
 def test_every_name_of_a_lazy_package_exists(package):
     module = importlib.import_module(package)

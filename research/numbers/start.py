@@ -5,7 +5,7 @@ import warnings
 
 import discreet
 from discreet.errors import DiscreetWarning
-from discreet.mdp import Shape, plan, uniform_policy
+from discreet.mdp import Shape, solve, uniform_policy
 from discreet.mdp import evaluate as value_of
 from discreet.papers.presets import get_preset, preset_names
 from discreet.privacy.guarantee import rounded_up
@@ -22,7 +22,7 @@ def first_result() -> list[list[object]]:
         ["trust", "guarantee", "users", "regret", "share of random", "noise", "last batch"]
     ]
     mdp = discreet.make("RiverSwim", states=4, horizon=6, relabel=0)
-    random = users * (plan(mdp).value - value_of(mdp, uniform_policy(mdp.shape)))
+    random = users * (solve(mdp).value - value_of(mdp, uniform_policy(mdp.shape)))
     rows.append(["random", "", users, round(random), 1, "", ""])
     for name, trust in (
         ("none", discreet.NoPrivacy()),

@@ -7,12 +7,13 @@ from typing import Any
 
 
 def attach(
-    package: str, where: Mapping[str, str] | None = None
+    package: str, where: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Build ``__getattr__``, ``__dir__`` and ``__all__`` of a package of names from submodules.
 
     ``where`` has the module of each name. Left out: as the stub ``__init__.pyi`` beside the package
     says it, in lines ``from module import name as name``; type checkers and editors read the same.
+    ``renamed``: old names, which raise an error that says the new one.
     """
     if where is None:
         # To load `re` and `pathlib` would take longer than all the rest of `import discreet`.
@@ -22,6 +23,8 @@ def attach(
         where = {words[3]: words[1] for words in lines if words[:1] == ["from"]}
 
     def getattr_(name: str) -> Any:
+        if renamed and name in renamed:  # `from ... import` would hide what an AttributeError says
+            raise ImportError(f"{package}.{name} is called {package}.{renamed[name]} now.")
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if where[name] in (package, f"{package}.{name}"):

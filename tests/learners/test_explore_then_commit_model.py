@@ -15,7 +15,7 @@ from discreet.learners.explore_then_commit import (
 )
 from discreet.learners.learn import public_facts
 from discreet.mdp.environments.synthetic import DoubleChain, RiverSwim
-from discreet.mdp.planning import evaluate, plan
+from discreet.mdp.planning import evaluate, solve
 from discreet.mdp.policies import StochasticPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -78,7 +78,7 @@ def test_many_users_show_the_model_and_its_best_policy(name, last):
     assert np.allclose(means[often], MDP.rewards[often], atol=0.06)
     luck = np.random.default_rng(1).random(MDP.shape.visits)
     value = evaluate(MDP, greedy_policy(model, MDP.horizon, luck))
-    assert value == pytest.approx(plan(MDP).value, rel=0.05)
+    assert value == pytest.approx(solve(MDP).value, rel=0.05)
 
 
 def test_the_last_step_divides_its_visits_as_the_policy_does():

@@ -7,7 +7,7 @@ from discreet import Local, NoPrivacy, learn
 from discreet.errors import InvalidInputError
 from discreet.learners.continual import make_learner
 from discreet.learners.ldp_obi import LdpObi, LdpObiSettings, signed_values
-from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
+from discreet.mdp import RandomMDP, evaluate, solve, uniform_policy
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 from helpers.compiled import planned, random_counts
@@ -25,7 +25,7 @@ RANDOMISERS = [
 
 
 def loss(mdp):
-    return plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    return solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
 
 
 def obi(trust, episodes=100_000, **settings):

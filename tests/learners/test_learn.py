@@ -111,7 +111,7 @@ def test_what_has_no_model_is_played_and_has_returns_instead_of_regret(name, tru
     np.testing.assert_array_equal(curve.values, same.returns.values)
     assert (curve.values != other.returns.values).any()
     # Everybody's return lies between the worst and the best policy's, up to chance.
-    best = discreet.mdp.plan(RIVER).value
+    best = discreet.mdp.solve(RIVER).value
     assert -3 * curve.errors[-1] <= curve.values[-1] <= best + 4 * curve.errors[-1]
     assert (
         first.guarantee

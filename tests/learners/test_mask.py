@@ -10,7 +10,7 @@ from discreet.learners.base import FORBIDDEN
 from discreet.learners.continual import make_learner, walk
 from discreet.learners.elimination.active_set import enumerate_policies
 from discreet.learners.registry import get_learner, learner_names
-from discreet.mdp import RandomMDP, TabularMDP, plan
+from discreet.mdp import RandomMDP, TabularMDP, solve
 from discreet.mdp.policies import check_policy
 
 TRUSTS = {
@@ -75,7 +75,7 @@ def test_steps_that_are_one_may_have_masks_of_their_own(name):
     mdp = TabularMDP(transitions=stay, rewards=rewards, horizon=4, allowed=mask)
     found = discreet.learn(mdp, learner=name, episodes=20_000, seed=0, stationary=True)
     assert found.policy.actions[:, 0].tolist() == [1, 1, 0, 1]
-    assert plan(mdp).value == pytest.approx(3 * 0.9 + 0.2)
+    assert solve(mdp).value == pytest.approx(3 * 0.9 + 0.2)
 
 
 @pytest.mark.parametrize("name", ["private-uc-o-reps", "private-uob-lbps"])
@@ -93,7 +93,7 @@ def test_no_effort_goes_to_actions_that_are_not_possible():
     mask = np.zeros((3, 9), bool)
     mask[:, [0, 8]] = True
     large = small.replace(transitions=wide, rewards=rewards, allowed=mask)
-    assert plan(large).value == pytest.approx(plan(small).value)
+    assert solve(large).value == pytest.approx(solve(small).value)
 
     def regret(mdp):
         runs = (discreet.learn(mdp, learner="flow-ucb", episodes=5000, seed=s) for s in range(20))

@@ -17,7 +17,7 @@ from discreet.learners.optimists import (
     Pucb,
     optimistic_policy,
 )
-from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
+from discreet.mdp import RiverSwim, evaluate, solve, uniform_policy
 from discreet.privacy.projection.valid_counts import valid_counts
 from discreet.privacy.simulation.users import no_counts
 from helpers.compiled import planned, random_counts
@@ -70,7 +70,7 @@ def test_without_privacy_it_learns():
 def test_printed_constants_do_not_learn():
     """Every Q value sits at the cap, so ties decide: the regret is the uniform policy's."""
     mdp = RiverSwim(states=4, horizon=6, relabel=0)
-    gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    gap = solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
     trust = Central(1, mechanism="tree-laplace")
     result = learn(mdp, learner="dp-ucbvi", trust=trust, episodes=2000, constants="theory")
     assert abs(result.final_regret / (2000 * gap) - 1) < 0.02

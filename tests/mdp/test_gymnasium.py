@@ -17,9 +17,9 @@ from discreet.mdp import (
     estimate_model,
     from_gymnasium,
     make,
-    plan,
     sample_trajectories,
     simulator,
+    solve,
     to_gymnasium,
     uniform_policy,
 )
@@ -133,10 +133,10 @@ def test_episodes_end_at_the_horizon():
 @pytest.mark.parametrize("name", ["RiverSwim", "DemandResponse"])
 def test_simulated_returns_match_the_exact_value(name):
     mdp = make(name)
-    policy = plan(mdp).policy.actions
+    policy = solve(mdp).policy.actions
     mean = rollout_mean(to_gymnasium(mdp), policy, mdp.horizon, 2000, seed=1)
     # The return of an episode lies in [0, H]: six standard deviations at most.
-    assert mean == pytest.approx(plan(mdp).value, abs=6 * mdp.horizon / 2 / np.sqrt(2000))
+    assert mean == pytest.approx(solve(mdp).value, abs=6 * mdp.horizon / 2 / np.sqrt(2000))
 
 
 def test_the_round_trip_gives_the_same_model():
@@ -153,12 +153,12 @@ def test_frozen_lake():
     assert mdp.reward_map == (1.0, 0.0)
     assert mdp.reward_kind == "bernoulli"
     # Stationary policies are known to succeed in 74% of episodes of 100 steps; ours may use time.
-    assert 0.74 < plan(mdp).value < 0.75
+    assert 0.74 < solve(mdp).value < 0.75
     env = gymnasium.make("FrozenLake-v1")
-    mean = rollout_mean(env, plan(mdp).policy.actions, 100, 1000, seed=2)
-    assert mean == pytest.approx(plan(mdp).value, abs=6 * 0.5 / np.sqrt(1000))
+    mean = rollout_mean(env, solve(mdp).policy.actions, 100, 1000, seed=2)
+    assert mean == pytest.approx(solve(mdp).value, abs=6 * 0.5 / np.sqrt(1000))
     safe = from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False), horizon=6)
-    assert plan(safe).value == 1
+    assert solve(safe).value == 1
     assert safe.reward_kind == "deterministic"
 
 
@@ -167,14 +167,14 @@ def test_taxi_in_original_units():
     assert mdp.shape.states == 500
     assert mdp.reward_map == (30.0, -10.0)
     # 7.93 is the mean return of an optimal driver over the 300 starts.
-    assert mdp.reward_map.original(plan(mdp).value, 30) == pytest.approx(7.93, abs=1e-6)
+    assert mdp.reward_map.original(solve(mdp).value, 30) == pytest.approx(7.93, abs=1e-6)
 
 
 def test_cliff_walking_in_original_units():
     name = "CliffWalking-v1" if "CliffWalking-v1" in gymnasium.registry else "CliffWalking-v0"
     mdp = from_gymnasium(name, horizon=20)
     assert mdp.shape.states == 48
-    assert mdp.reward_map.original(plan(mdp).value, 20) == pytest.approx(-13)
+    assert mdp.reward_map.original(solve(mdp).value, 20) == pytest.approx(-13)
 
 
 def test_spaces_that_start_elsewhere_and_endings_on_the_way():
@@ -182,7 +182,7 @@ def test_spaces_that_start_elsewhere_and_endings_on_the_way():
     # State 11 is passed (reward 2) and also ends episodes: a further end state is needed.
     assert mdp.shape.states == 4
     assert mdp.reward_map == (6.0, -2.0)
-    original = mdp.reward_map.original(plan(mdp).value, 3)
+    original = mdp.reward_map.original(solve(mdp).value, 3)
     assert original == pytest.approx(2 + 0.5 * 2 + 0.5 * 4)
     assert mdp.reward_kind == "bernoulli"
 

@@ -8,7 +8,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp import RiverSwim, TabularMDP, uniform_policy
 from discreet.mdp.layered import LayeredMDP, effective_support, tabular_losses
-from discreet.mdp.planning import best_response, evaluate, occupancy, plan
+from discreet.mdp.planning import best_response, evaluate, occupancy, solve
 
 
 def diamond(**changes):
@@ -101,7 +101,7 @@ def test_stage_expansion_keeps_every_value(initial):
     )
     layered, losses = LayeredMDP.from_tabular(mdp), tabular_losses(mdp)
     best = best_response(layered.tabular, -losses)
-    assert 5 + best.value == pytest.approx(plan(mdp).value)
+    assert 5 + best.value == pytest.approx(solve(mdp).value)
     measure = occupancy(layered.tabular, uniform_policy(layered.shape))
     uniform = evaluate(mdp, uniform_policy(mdp.shape))
     assert 5 - (measure * losses).sum() == pytest.approx(uniform)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.mdp import RandomMDP, Shape, best_response, evaluate, occupancy, plan, uniform_policy
+from discreet.mdp import RandomMDP, Shape, best_response, evaluate, occupancy, solve, uniform_policy
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, as_policy
 from discreet.mdp.tabular import relabel_actions
 
@@ -28,10 +28,10 @@ def possible_policies():
 
 def test_the_optimum_is_that_of_the_possible_policies():
     values = [evaluate(MDP, policy) for policy in possible_policies()]
-    found = plan(MDP)
+    found = solve(MDP)
     assert found.value == pytest.approx(max(values), abs=1e-12)
     assert evaluate(MDP, found.policy) == pytest.approx(found.value, abs=1e-12)
-    assert plan(MDP.replace(allowed=None)).value > found.value + 0.05
+    assert solve(MDP.replace(allowed=None)).value > found.value + 0.05
 
 
 @pytest.mark.parametrize("scale", [1.0, -1e6])
@@ -85,6 +85,6 @@ def test_a_mask_is_kept_by_copies_and_follows_renamed_actions(mask):
     again = pickle.loads(pickle.dumps(mdp))
     assert np.array_equal(again.shape.mask, mdp.shape.mask)
     renamed = relabel_actions(mdp, 5)
-    assert plan(renamed).value == pytest.approx(plan(mdp).value, abs=1e-12)
+    assert solve(renamed).value == pytest.approx(solve(mdp).value, abs=1e-12)
     assert not np.array_equal(renamed.shape.mask, mdp.shape.mask)
     assert np.array_equal(renamed.shape.mask.sum(axis=-1), mdp.shape.mask.sum(axis=-1))

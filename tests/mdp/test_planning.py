@@ -19,7 +19,7 @@ from discreet.mdp import (
     best_response,
     evaluate,
     occupancy,
-    plan,
+    solve,
     state_values,
     uniform_policy,
 )
@@ -68,7 +68,7 @@ def mdp(request):
 @pytest.mark.core
 def test_plan_equals_the_oracle(mdp):
     expected = oracle_values(mdp, mdp.rewards, lambda h, q: q.max(axis=1))
-    solution = plan(mdp)
+    solution = solve(mdp)
     np.testing.assert_allclose(solution.values, expected, rtol=1e-13)
     assert solution.value == pytest.approx(mdp.initial @ expected[0])
     assert evaluate(mdp, solution.policy) == pytest.approx(solution.value, rel=1e-13)
@@ -77,7 +77,7 @@ def test_plan_equals_the_oracle(mdp):
 @pytest.mark.core
 def test_riverswim_values_of_the_paper():
     mdp = RiverSwim(states=4, horizon=6)
-    assert plan(mdp).value == pytest.approx(0.475791, abs=5e-7)
+    assert solve(mdp).value == pytest.approx(0.475791, abs=5e-7)
     assert evaluate(mdp, uniform_policy(mdp.shape)) == pytest.approx(0.0316, abs=5e-5)
     assert evaluate(mdp, np.ones((6, 4), int)) == pytest.approx(0.4724, abs=5e-5)
 
@@ -143,16 +143,16 @@ def test_a_mixture_has_no_value_per_state(mdp):
 
 def test_ties_go_to_the_first_action():
     mdp = TabularMDP(transitions=np.ones((1, 3, 1)), rewards=np.ones((1, 3)), horizon=2)
-    assert plan(mdp).policy.actions.tolist() == [[0], [0]]
+    assert solve(mdp).policy.actions.tolist() == [[0], [0]]
 
 
 def test_regret_meter_remembers_values(mdp, monkeypatch):
     meter = RegretMeter(mdp)
     policy = random_policy(7, mdp.shape)
-    expected = plan(mdp).value - evaluate(mdp, policy)
+    expected = solve(mdp).value - evaluate(mdp, policy)
     assert meter.regret(policy) == pytest.approx(expected)
-    assert meter.regret(plan(mdp).policy) == 0
-    mixture = MixturePolicy((policy, plan(mdp).policy), np.array([0.25, 0.75]))
+    assert meter.regret(solve(mdp).policy) == 0
+    mixture = MixturePolicy((policy, solve(mdp).policy), np.array([0.25, 0.75]))
     assert meter.regret(mixture) == pytest.approx(expected / 4)
     monkeypatch.setattr("discreet.mdp.planning.evaluate", None)
     assert meter.regret(StochasticPolicy(policy.probabilities.copy())) == pytest.approx(expected)
@@ -169,7 +169,7 @@ def test_regret_meter_forgets_when_full(mdp, monkeypatch):
 def test_planning_leaves_the_model_alone():
     mdp = RandomMDP(states=3, seed=1)
     with pytest.raises(ValueError, match="read-only"):
-        plan(mdp).values[0] = 1
+        solve(mdp).values[0] = 1
     assert mdp.shape == Shape(states=3, actions=2, horizon=2)
 
 
@@ -206,7 +206,7 @@ def some_policy(mdp, rng):
 @given(problems())
 def test_the_optimum_is_attained_and_never_exceeded(problem):
     mdp, rng = problem
-    best = plan(mdp)
+    best = solve(mdp)
     assert evaluate(mdp, best.policy) == pytest.approx(best.value, rel=1e-12, abs=1e-12)
     assert evaluate(mdp, some_policy(mdp, rng)) <= best.value + 1e-12
     assert 0 <= best.value <= mdp.horizon + 1e-12
@@ -238,7 +238,7 @@ def test_best_responses_follow_affine_maps_of_the_rewards(problem, shift, scale)
 @given(problems(), st.floats(0, 1))
 def test_values_and_occupancies_are_linear_in_a_mixture(problem, weight):
     mdp, rng = problem
-    one, two = some_policy(mdp, rng), plan(mdp).policy
+    one, two = some_policy(mdp, rng), solve(mdp).policy
     mixture = MixturePolicy((one, two), np.array([weight, 1 - weight]))
     value = weight * evaluate(mdp, one) + (1 - weight) * evaluate(mdp, two)
     assert evaluate(mdp, mixture) == pytest.approx(value, abs=1e-12)
@@ -254,7 +254,7 @@ def test_no_deterministic_policy_beats_the_plan(problem):
     size = (mdp.horizon, mdp.shape.states)
     choices = itertools.product(range(mdp.shape.actions), repeat=size[0] * size[1])
     values = [evaluate(mdp, DeterministicPolicy(np.reshape(c, size))) for c in choices]
-    assert max(values) == pytest.approx(plan(mdp).value, rel=1e-12, abs=1e-12)
+    assert max(values) == pytest.approx(solve(mdp).value, rel=1e-12, abs=1e-12)
 
 
 expansions = problems().map(lambda problem: (problem[0], LayeredMDP.from_tabular(problem[0])))
@@ -266,7 +266,7 @@ def test_stage_expansion_keeps_the_optimum(expansion):
     mdp, layered = expansion
     losses = tabular_losses(mdp)
     best = -best_response(layered.tabular, -losses).value
-    assert mdp.horizon - best == pytest.approx(plan(mdp).value, abs=1e-12)
+    assert mdp.horizon - best == pytest.approx(solve(mdp).value, abs=1e-12)
     assert not losses[~layered.present].any()
 
 

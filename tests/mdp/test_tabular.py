@@ -15,8 +15,8 @@ from discreet.mdp import (
     Shape,
     TabularMDP,
     make,
-    plan,
     relabel_actions,
+    solve,
 )
 from helpers.properties import given, settings, st
 
@@ -188,5 +188,5 @@ def test_every_state_keeps_its_actions_under_other_names(seed, stationary):
             rows = np.column_stack([mdp.rewards[h, s], mdp.transitions[h, s]])
             other = np.column_stack([renamed.rewards[h, s], renamed.transitions[h, s]])
             assert sorted(map(tuple, rows)) == sorted(map(tuple, other))
-    assert plan(renamed).value == pytest.approx(plan(mdp).value)
+    assert solve(renamed).value == pytest.approx(solve(mdp).value)
     assert (renamed.name, renamed.reward_kind) == (mdp.name, mdp.reward_kind)

@@ -13,9 +13,9 @@ from discreet.mdp import (
     Trajectories,
     evaluate,
     make,
-    plan,
     sample_counts,
     sample_trajectories,
+    solve,
     uniform_policy,
 )
 from discreet.mdp.policies import DEFER
@@ -45,7 +45,7 @@ def value_of(found, mdp, behaviour):
 
 def test_with_many_users_it_finds_the_best_policy():
     found = rehearsed(counted(10_000_000), start=MDP.start)
-    best, today = plan(MDP).value, evaluate(MDP, uniform_policy(MDP.shape))
+    best, today = solve(MDP).value, evaluate(MDP, uniform_policy(MDP.shape))
     value = value_of(found, MDP, uniform_policy(MDP.shape))
     assert value == pytest.approx(best, rel=1e-3)
     assert today < found.lower_value <= value
@@ -181,7 +181,7 @@ def test_slots_are_translated_back_to_actions():
     renamed = make("DoubleChain", relabel=3)
     data = counted(1_000_000, renamed)
     declared = np.zeros(renamed.shape.visits[1:], bool)
-    best = plan(renamed).policy.actions
+    best = solve(renamed).policy.actions
     declared[np.arange(len(declared)), best[3]] = True
     found = rehearsed(data, support=declared)
     acting = ~found.policy.defers
@@ -344,13 +344,13 @@ def test_local_trust_has_a_remedy():
 
 def half_best(mdp):
     """Half of the time the best action, else any."""
-    best = np.eye(mdp.shape.actions)[plan(mdp).policy.actions]
+    best = np.eye(mdp.shape.actions)[solve(mdp).policy.actions]
     return 0.5 / mdp.shape.actions + 0.5 * best
 
 
 def two_actions(mdp):
     """In every state the best action and one other, 80 to 20 or, in three of ten, 20 to 80."""
-    best, actions = plan(mdp).policy.actions, mdp.shape.actions
+    best, actions = solve(mdp).policy.actions, mdp.shape.actions
     rng = np.random.default_rng(123)
     other = (best + rng.integers(1, actions, best.shape)) % actions
     share = np.where(rng.random(best.shape) < 0.7, 0.8, 0.2)[..., None]
@@ -360,7 +360,7 @@ def two_actions(mdp):
 def gained(mdp, support, users, seed, **options):
     """The share of what there was to gain, and whether the claim holds."""
     found = rehearsed(counted(users, mdp, seed, support), seed=seed, start=mdp.start, **options)
-    today, best = evaluate(mdp, support), plan(mdp).value
+    today, best = evaluate(mdp, support), solve(mdp).value
     value = value_of(found, mdp, support)
     return (value - today) / (best - today), found.lower_value <= value + 1e-9
 

@@ -7,7 +7,7 @@ import discreet
 from discreet.learners.base import Problem
 from discreet.learners.estimate import Estimate
 from discreet.learners.learn import public_facts
-from discreet.mdp import evaluate, plan
+from discreet.mdp import evaluate, solve
 from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -43,7 +43,7 @@ def test_with_many_users_and_no_noise_the_optimum_is_found(last):
     for seed in range(3):
         estimate.add(release(discreet.NoPrivacy(), 200_000, seed, last_transitions=last))
     answer = estimate.answer()
-    best = plan(RIVER).value
+    best = solve(RIVER).value
     assert evaluate(RIVER, answer.policy) == pytest.approx(best, abs=0.01)
     assert answer.value.value == pytest.approx(best, abs=0.02)
     assert answer.value.high - answer.value.low < 0.1
@@ -51,7 +51,7 @@ def test_with_many_users_and_no_noise_the_optimum_is_found(last):
 
 @pytest.mark.parametrize("trust", [discreet.NoPrivacy(), discreet.Central(1, 1e-6)], ids=str)
 def test_the_interval_covers_the_value_about_as_often_as_it_says(trust):
-    policy = plan(RIVER).policy
+    policy = solve(RIVER).policy
     inside = 0
     for seed in range(60):
         estimate = estimate_of()
@@ -166,7 +166,7 @@ def test_what_is_done_today_has_an_interval_that_covers(trust):
 
 def test_what_is_not_known_may_be_worth_all_that_is_left():
     """Of users who never moved only the first state is known; elsewhere anything is possible."""
-    stay = DeterministicPolicy(plan(RIVER).policy.actions)
+    stay = DeterministicPolicy(solve(RIVER).policy.actions)
     estimate = estimate_of()
     estimate.add(release(discreet.NoPrivacy(), 5_000, 1, stay))
     other = DeterministicPolicy(1 - stay.actions)

@@ -248,7 +248,7 @@ def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):
 
 def test_the_policy_is_good_and_its_value_is_covered(tmp_path):
     inside, share = 0, []
-    optimum = discreet.mdp.plan(RIVER).value
+    optimum = discreet.mdp.solve(RIVER).value
     for seed in range(10):
         study = begin(tmp_path / f"{seed}.db", learner="trial", aim="policy", episodes=10_000,
                       seed=seed)  # fmt: skip

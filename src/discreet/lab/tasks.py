@@ -282,7 +282,7 @@ def _scale(mdp: "TabularMDP | Simulator", result: "Result") -> tuple[float, list
 
     Those of a whole run, the largest first; nobody knows them without a model.
     """
-    from discreet.mdp.planning import evaluate, occupancy, plan
+    from discreet.mdp.planning import evaluate, occupancy, solve
     from discreet.mdp.policies import uniform_policy
     from discreet.mdp.simulation import Simulator, sample_trajectories
 
@@ -290,7 +290,7 @@ def _scale(mdp: "TabularMDP | Simulator", result: "Result") -> tuple[float, list
     if isinstance(mdp, Simulator):
         rng = np.random.default_rng(result.seed)
         return float(mdp.returns(sample_trajectories(mdp, random, _AT_RANDOM, rng)).mean()), []
-    best = plan(mdp)
+    best = solve(mdp)
     gap = result.extras.get("uniform_regret_per_episode")  # adversarial learners know it themselves
     if gap is None:
         gap = best.value - evaluate(mdp, random)

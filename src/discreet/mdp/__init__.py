@@ -2,4 +2,4 @@
 
 from discreet._lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _attach(__name__)
+__getattr__, __dir__, __all__ = _attach(__name__, renamed={"plan": "solve"})

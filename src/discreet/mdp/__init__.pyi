@@ -27,7 +27,7 @@ from discreet.mdp.planning import Solution as Solution
 from discreet.mdp.planning import best_response as best_response
 from discreet.mdp.planning import evaluate as evaluate
 from discreet.mdp.planning import occupancy as occupancy
-from discreet.mdp.planning import plan as plan
+from discreet.mdp.planning import solve as solve
 from discreet.mdp.planning import state_values as state_values
 from discreet.mdp.policies import DEFER as DEFER
 from discreet.mdp.policies import DeferringPolicy as DeferringPolicy

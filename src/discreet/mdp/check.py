@@ -7,7 +7,7 @@ import numpy as np
 from discreet._types import BoolArray, Checked
 from discreet.errors import InvalidInputError
 from discreet.mdp.layered import LayeredMDP, effective_support
-from discreet.mdp.planning import evaluate, plan
+from discreet.mdp.planning import evaluate, solve
 from discreet.mdp.policies import uniform_policy
 from discreet.mdp.tabular import TabularMDP
 
@@ -72,7 +72,7 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
             f"read Gymnasium environments with from_gymnasium()."
         )
     model = mdp.tabular if isinstance(mdp, LayeredMDP) else mdp
-    best = plan(model).value
+    best = solve(model).value
     uniform = evaluate(model, uniform_policy(model.shape))
     mask, first = model.shape.mask, model.shape.first
     constant = max(

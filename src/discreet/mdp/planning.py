@@ -24,11 +24,11 @@ class Solution:
     value: float  # of an episode
 
 
-def plan(mdp: TabularMDP) -> Solution:
+def solve(mdp: TabularMDP) -> Solution:
     """The optimal policy, by value iteration.
 
     >>> from discreet.mdp import RiverSwim
-    >>> round(plan(RiverSwim(states=4, horizon=6)).value, 6)
+    >>> round(solve(RiverSwim(states=4, horizon=6)).value, 6)
     0.475791
     """
     return _maximise(mdp, mdp.full_rewards)
@@ -97,7 +97,7 @@ class RegretMeter:
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
-        self.optimal = plan(mdp)
+        self.optimal = solve(mdp)
         self._values: dict[bytes, float] = {}
 
     def value(self, policy: PolicyLike) -> float:

@@ -33,9 +33,9 @@ def sample_counts(
     The batch is split through the steps by multinomial draws: exactly the distribution that
     simulating every user would give, at a cost that does not depend on how many they are.
 
-    >>> from discreet.mdp import RiverSwim, plan
+    >>> from discreet.mdp import RiverSwim, solve
     >>> mdp = RiverSwim(states=4, horizon=6)
-    >>> counts = sample_counts(mdp, plan(mdp).policy, 10**12, np.random.default_rng(0))
+    >>> counts = sample_counts(mdp, solve(mdp).policy, 10**12, np.random.default_rng(0))
     >>> counts.visits.sum(axis=(1, 2)).tolist() == [10**12] * 6
     True
     """
@@ -81,9 +81,9 @@ def sample_trajectories(
 
     Statistics of large batches come much cheaper from `sample_counts`, with the same distribution.
 
-    >>> from discreet.mdp import RiverSwim, plan
+    >>> from discreet.mdp import RiverSwim, solve
     >>> mdp = RiverSwim(states=4, horizon=6)
-    >>> sample_trajectories(mdp, plan(mdp).policy, 3, np.random.default_rng(0)).states.shape
+    >>> sample_trajectories(mdp, solve(mdp).policy, 3, np.random.default_rng(0)).states.shape
     (3, 7)
     """
     _validate.count(0, users=users)

@@ -15,7 +15,7 @@ from discreet.learners.elimination.explorers import (
     frequent_tuples,
     upper_and_lower,
 )
-from discreet.mdp import RandomMDP, plan, sample_counts, uniform_policy
+from discreet.mdp import RandomMDP, sample_counts, solve, uniform_policy
 from discreet.mdp.dense import optimal_values
 from discreet.mdp.shape import Shape
 from discreet.privacy.trust import NoPrivacy
@@ -152,7 +152,7 @@ def test_bounds_enclose_the_true_value_at_full_confidence():
         pool = CountPool.of_release(private)
         model = absorbing_model(pool, np.zeros(mdp.shape.visits), start)
         upper, lower = upper_and_lower(model, 10.0, 1.0)
-        best = plan(mdp).value
+        best = solve(mdp).value
         assert model.initial @ optimal_values(model.transitions, upper)[0] >= best
         assert model.initial @ optimal_values(model.transitions, lower)[0] <= best
 

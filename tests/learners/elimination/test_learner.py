@@ -88,10 +88,10 @@ def test_paper_structure_keeps_the_best_policy_and_drops_others():
     learner = make(SMALL, 30_000, structure="paper")
     total = len(learner.explorer.active)
     play(learner, SMALL, len(learner.script))
-    from discreet.mdp import plan
+    from discreet.mdp import solve
 
     assert 1 <= len(learner.explorer.active) < total
-    best = plan(SMALL)
+    best = solve(SMALL)
     values = learner.explorer.active.values(SMALL.transitions, SMALL.initial, SMALL.rewards)
     assert values.max() == pytest.approx(best.value)
 

@@ -23,8 +23,8 @@ from discreet.mdp import (
     RiverSwim,
     evaluate,
     occupancy,
-    plan,
     sample_counts,
+    solve,
     uniform_policy,
 )
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
@@ -132,7 +132,7 @@ def test_elimination_keeps_the_best_policies_and_never_takes_one_back():
     finish(made)
     middle = set(made.active.indices.tolist())
     assert 1 <= len(middle) < before
-    best = plan(MDP)
+    best = solve(MDP)
     assert is_listed(made.active, made._greedy_policy(np.random.default_rng(0)))
     values = [evaluate(MDP, made.active.policy(index)) for index in middle]
     assert max(values) == pytest.approx(best.value)
@@ -147,7 +147,7 @@ def test_the_tail_plays_the_best_policy_of_the_refined_model():
     finish(made)
     policy = made.policy("tail", np.random.default_rng(5))
     assert isinstance(policy, DeterministicPolicy)
-    assert evaluate(MDP, policy) == pytest.approx(plan(MDP).value, abs=1e-3)
+    assert evaluate(MDP, policy) == pytest.approx(solve(MDP).value, abs=1e-3)
 
 
 def test_before_fine_exploration_the_tail_is_any_listed_policy():
@@ -211,7 +211,7 @@ def test_estimates_of_a_long_run_stay_below_the_best_value():
     result = discreet.learn(
         mdp, learner="pe", episodes=10**7, structure="paper", constants="theory", seed=0
     )
-    best, late = plan(mdp).value, result.extras["estimates"][-4:]
+    best, late = solve(mdp).value, result.extras["estimates"][-4:]
     assert max(late) <= best + 0.002
     assert min(late) > best - 0.01  # and it has learnt by then
 

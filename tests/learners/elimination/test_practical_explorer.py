@@ -17,7 +17,7 @@ from discreet.learners.elimination.explorers import (
     with_auxiliary,
 )
 from discreet.learners.elimination.settings import EliminationSettings
-from discreet.mdp import RiverSwim, occupancy, plan, uniform_policy
+from discreet.mdp import RiverSwim, occupancy, solve, uniform_policy
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
 from discreet.mdp.shape import Shape
 from helpers.absorbing import is_active
@@ -63,7 +63,7 @@ def test_before_any_data_every_policy_is_active_and_actions_are_random():
 def test_with_plenty_of_data_the_tail_plays_the_optimal_policy():
     policy = taught().policy("tail", np.random.default_rng(2))
     assert isinstance(policy, DeterministicPolicy)
-    best = plan(MDP)
+    best = solve(MDP)
     reached = occupancy(MDP, best.policy).sum(axis=-1) > 0
     assert np.array_equal(policy.actions[reached], best.policy.actions[reached])
 
@@ -73,15 +73,15 @@ def test_the_active_set_shrinks_with_data_and_keeps_the_best():
     model = made.model()
     active = made.active_set(model, np.random.default_rng(3))
     assert np.isfinite(active.threshold)
-    assert is_active(active, plan(MDP).policy.actions)
-    worst = 1 - plan(MDP).policy.actions
+    assert is_active(active, solve(MDP).policy.actions)
+    worst = 1 - solve(MDP).policy.actions
     assert not is_active(active, worst)
 
 
 def test_printed_widths_exclude_nobody_at_this_size():
     made = taught(users=1000, constants="theory")
     active = made.active_set(made.model(), np.random.default_rng(3))
-    assert is_active(active, 1 - plan(MDP).policy.actions)
+    assert is_active(active, 1 - solve(MDP).policy.actions)
 
 
 def test_fine_exploration_reports_the_certificate_of_its_design():

@@ -9,7 +9,7 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError
 from discreet.learners.learn import run_batches
-from discreet.mdp import evaluate, make, plan
+from discreet.mdp import evaluate, make, solve
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from helpers.flow_ucb import CENTRAL, learner_of, play, river
@@ -138,7 +138,7 @@ def test_the_greedy_policy_is_the_best_of_the_model_and_asking_for_it_changes_no
     first, again = learner.greedy(), learner.greedy()
     np.testing.assert_array_equal(first.actions, again.actions)
     assert learner.rng.bit_generator.state == before
-    assert evaluate(mdp, first) > 0.98 * plan(mdp).value
+    assert evaluate(mdp, first) > 0.98 * solve(mdp).value
 
 
 @pytest.mark.parametrize("mixing", [True, False])

@@ -13,7 +13,7 @@ from discreet.mdp import (
     evaluate,
     from_gymnasium,
     make,
-    plan,
+    solve,
     uniform_policy,
 )
 
@@ -63,7 +63,7 @@ def test_treatment_never_returns_from_lost_care_or_to_untried():
 
 
 def test_an_ill_patient_is_treated_and_a_well_one_is_let_go():
-    first = plan(TREATMENT).policy.actions
+    first = solve(TREATMENT).policy.actions
     assert (first[0, :4] > 0).all()
     assert first[-1, 5] == 0
 
@@ -125,7 +125,7 @@ def test_the_battery_costs_what_the_meter_shows(h):
 
 
 def test_the_optimum_charges_at_night_and_discharges_at_the_peak():
-    actions = plan(DEMAND).policy.actions
+    actions = solve(DEMAND).policy.actions
     assert actions[0, 0] == 0
     assert (actions[5, 2:] == 2).all()
 
@@ -172,7 +172,7 @@ def test_icu_sepsis():
     assert mdp.stationary
     allowed = admissible_actions(env)
     assert np.array_equal(mdp.allowed, allowed)
-    best = plan(mdp)
+    best = solve(mdp)
     # Restricting the choice to admissible actions loses nothing.
     values = best.values
     for h in (0, 10, 18, 19):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError, InvalidInputError, UnknownNameError
-from discreet.mdp import TabularMDP, environments, evaluate, make, plan, uniform_policy
+from discreet.mdp import TabularMDP, environments, evaluate, make, solve, uniform_policy
 from discreet.mdp.environments import registry
 from discreet.mdp.environments.registry import (
     OPTIONAL,
@@ -89,7 +89,7 @@ def test_each_has_a_summary_parameters_and_a_gap(name):
     mdp = getattr(environments, name)()
     assert isinstance(mdp, TabularMDP)
     assert mdp.name == name
-    assert plan(mdp).value > evaluate(mdp, uniform_policy(mdp.shape)) * 1.05
+    assert solve(mdp).value > evaluate(mdp, uniform_policy(mdp.shape)) * 1.05
     assert make(name, horizon=11).horizon == 11
 
 
@@ -99,8 +99,8 @@ def test_relabelling_hides_the_actions_and_keeps_the_problem(name):
     np.testing.assert_array_equal(one.transitions, two.transitions)
     np.testing.assert_array_equal(one.rewards, two.rewards)
     assert (one.rewards != plain.rewards).any() or (one.transitions != plain.transitions).any()
-    assert plan(one).value == pytest.approx(plan(other).value)
-    assert plan(one).value == pytest.approx(plan(plain).value)
+    assert solve(one).value == pytest.approx(solve(other).value)
+    assert solve(one).value == pytest.approx(solve(plain).value)
     assert one.stationary == plain.stationary
     uniform = uniform_policy(plain.shape)
     assert evaluate(one, uniform) == pytest.approx(evaluate(plain, uniform))
@@ -110,9 +110,9 @@ def test_relabelling_hides_the_actions_and_keeps_the_problem(name):
 @pytest.mark.parametrize("relabel", [None, 1, 2])
 def test_the_domains_are_not_solved_by_a_fixed_action(name, relabel):
     mdp = make(name, relabel=relabel)
-    best, uniform = plan(mdp).value, evaluate(mdp, uniform_policy(mdp.shape))
+    best, uniform = solve(mdp).value, evaluate(mdp, uniform_policy(mdp.shape))
     assert max(constant_values(mdp)) <= best - 0.25 * (best - uniform)
-    used = plan(mdp).policy.actions
+    used = solve(mdp).policy.actions
     assert set(used.ravel().tolist()) == set(range(mdp.shape.actions))
 
 

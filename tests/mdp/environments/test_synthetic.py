@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.mdp import evaluate, make, plan, uniform_policy
+from discreet.mdp import evaluate, make, solve, uniform_policy
 from discreet.mdp.environments.synthetic import hardest_advantage, least_regret
 
 
@@ -24,7 +24,7 @@ def test_relabel_is_reproducible_and_keeps_value_and_stationarity():
     assert one.stationary
     np.testing.assert_array_equal(one.transitions, two.transitions)
     assert (one.transitions != plain.transitions).any()
-    assert plan(one).value == pytest.approx(plan(plain).value)
+    assert solve(one).value == pytest.approx(solve(plain).value)
 
 
 def test_a_chain_needs_two_states():
@@ -49,13 +49,13 @@ def test_only_both_ends_pay():
 
 def test_two_states_are_the_shortest_river():
     mdp = make("RiverSwim", states=2, horizon=1)
-    assert plan(mdp).value == pytest.approx(0.005)
+    assert solve(mdp).value == pytest.approx(0.005)
 
 
 def test_double_chain_by_hand():
     mdp = make("DoubleChain", length=2, horizon=4, success=1.0, consolation=0.5)
     # Enter, advance, then two paid steps.
-    assert plan(mdp).value == pytest.approx(2)
+    assert solve(mdp).value == pytest.approx(2)
     assert max(evaluate(mdp, np.full((4, 5), a)) for a in (0, 1)) == pytest.approx(1)
 
 
@@ -81,7 +81,7 @@ def test_an_advance_fails_as_often_as_guaranteed(success):
 def test_chains_of_one_state_are_two_arms():
     mdp = make("DoubleChain", length=1, horizon=3, consolation=0.5)
     assert mdp.shape.states == 3
-    assert plan(mdp).value == pytest.approx(2)
+    assert solve(mdp).value == pytest.approx(2)
 
 
 def test_six_arms_by_hand():
@@ -90,8 +90,8 @@ def test_six_arms_by_hand():
     # p (2 r) + (1 - p) p r over three steps.
     doors = zip((1, 0.15, 0.1, 0.05, 0.03, 0.01), (50, 133, 300, 800, 1660, 6000), strict=True)
     worth = [(2 * p + (1 - p) * p) * r / 6000 for p, r in doors]
-    assert plan(mdp).value >= max(worth) - 1e-12
-    first = int(plan(mdp).policy.actions[0, 0])
+    assert solve(mdp).value >= max(worth) - 1e-12
+    first = int(solve(mdp).policy.actions[0, 0])
     assert worth[first] == pytest.approx(max(worth), abs=0.003)
 
 
@@ -151,11 +151,11 @@ def test_steps_differ_only_if_asked_for(stationary):
 
 def test_grid_world_by_hand():
     mdp = make("GridWorld", layout="S.G", slip=0.0, horizon=5)
-    assert plan(mdp).value == pytest.approx(3)
+    assert solve(mdp).value == pytest.approx(3)
     blocked = make("GridWorld", layout="S#G", horizon=5)
-    assert plan(blocked).value == 0
+    assert solve(blocked).value == 0
     slippery = make("GridWorld", layout="SG", slip=0.2, horizon=2)
-    assert plan(slippery).value == pytest.approx(0.8)
+    assert solve(slippery).value == pytest.approx(0.8)
 
 
 def test_a_slip_goes_to_both_sides_equally():
@@ -189,7 +189,7 @@ def test_lower_bound_by_hand(depth, actions):
     mdp = make("LowerBound", depth=depth, actions=actions, horizon=9, advantage=0.3)
     assert mdp.shape.states == sum(actions**level for level in range(depth)) + 2
     paid = 9 - depth
-    assert plan(mdp).value == pytest.approx(0.8 * paid)
+    assert solve(mdp).value == pytest.approx(0.8 * paid)
     leaves = actions ** (depth - 1)
     chance = 0.5 + 0.3 / (leaves * actions)
     assert evaluate(mdp, uniform_policy(mdp.shape)) == pytest.approx(chance * paid)
@@ -211,7 +211,7 @@ def test_exactly_one_arm_is_better():
 
 def test_without_an_advantage_nothing_is_to_be_learned():
     mdp = make("LowerBound", advantage=0.0)
-    assert plan(mdp).value == pytest.approx(evaluate(mdp, uniform_policy(mdp.shape)))
+    assert solve(mdp).value == pytest.approx(evaluate(mdp, uniform_policy(mdp.shape)))
 
 
 def test_the_hardest_advantage_by_hand():
@@ -296,5 +296,5 @@ def test_no_play_beats_the_least_regret_where_it_is_proved():
     """Always the same arm, and a uniformly random one: both lose at least that much."""
     arms, users, paid = 9, 10_000, 6
     mdp = make("LowerBound", depth=2, actions=3, horizon=8, episodes=users)
-    gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    gap = solve(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
     assert users * gap > least_regret(arms, users, paid)

@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 from discreet.learners.result import RegretCurve
-from discreet.mdp import evaluate, plan
+from discreet.mdp import evaluate, solve
 from discreet.service.demo.page import (
     Spread,
     draw,
@@ -79,13 +79,13 @@ def test_the_summary_has_the_shape_that_scripts_rely_on():
 def test_regret_of_manifests_is_users_times_the_loss_of_their_policies():
     mdp = Arrangement().home.mdp
     worst = np.zeros((mdp.horizon, mdp.shape.states), int)
-    best = plan(mdp).policy.actions
+    best = solve(mdp).policy.actions
     manifests = [
         SimpleNamespace(users=30, policy=worst.tolist()),
         SimpleNamespace(users=70, policy=best.tolist()),
     ]
     curve = real_curve(mdp, manifests)
-    loss = plan(mdp).value - evaluate(mdp, discreet.mdp.DeterministicPolicy(worst))
+    loss = solve(mdp).value - evaluate(mdp, discreet.mdp.DeterministicPolicy(worst))
     seen = dict(zip(curve.episodes.tolist(), curve.values.tolist(), strict=True))
     assert seen[1] == pytest.approx(loss) and loss > 0.1
     assert seen[20] == pytest.approx(20 * loss) and final(curve) == pytest.approx(30 * loss)
