@@ -115,7 +115,7 @@ wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
 
 # Beside the wheel: what the service needs, pinned by hash, and a list of it (CycloneDX).
 release: wheel       ## wheel, source archive, pins and SBOM, tried on every Python at hand; says what to upload
-	@$(BIN)/pip install $(PIP_FLAGS) --dry-run --ignore-installed --report dist/report.json ".[service,postgres,secure]"
+	@$(BIN)/pip install $(PIP_FLAGS) --dry-run --ignore-installed --report dist/report.json ".[service,postgres]"
 	@$(BIN)/python .ci/release.py dist/report.json dist && rm dist/report.json
 	@$(BIN)/python .ci/check_release.py dist
 

@@ -76,7 +76,6 @@ def tape_of(monkeypatch, kind):
 @pytest.fixture
 def tape(monkeypatch):
     """Of all that the secure sampler draws."""
-    pytest.importorskip("opendp")
     return tape_of(monkeypatch, SecureSampler)
 
 

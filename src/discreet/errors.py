@@ -54,13 +54,15 @@ class StudyError(DiscreetError):
 
 
 class MissingExtraError(DiscreetError, ImportError):
-    """An optional dependency is not installed."""
+    """A dependency is not installed: an optional one of an extra, or one of the core."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str = "") -> None:
         self._given = package, extra
+        where, wanted = f"the extra {extra!r}", f"'discreet[{extra}]'"
+        if not extra:
+            where, wanted = "the core, and this installation is broken", "discreet"
         super().__init__(
-            f"{package!r} is not installed; it belongs to the extra {extra!r}: "
-            f"pip install 'discreet[{extra}]'."
+            f"{package!r} is not installed; it belongs to {where}: pip install {wanted}."
         )
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:

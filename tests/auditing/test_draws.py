@@ -24,7 +24,6 @@ from discreet.privacy import SimulationSampler
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers import toys
 
-pytest.importorskip("opendp")
 EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"]
 
 
@@ -199,16 +198,6 @@ def test_what_does_not_fit_is_measured_once_more(monkeypatch):
     assert said(noisy) == []
 
 
-def test_without_the_extra_nothing_is_said(monkeypatch):
-    from discreet.errors import MissingExtraError
-
-    def missing(*_):
-        raise MissingExtraError("opendp", "secure")
-
-    monkeypatch.setattr(draws, "_wrong", missing)
-    assert said(noisy) == []
-
-
 def test_all_kinds_of_draws_are_recorded_and_replayed():
     def all_of_them(sampler):
         weights = np.array([1, 2, 3])
@@ -277,7 +266,6 @@ def test_sound_toys_fit(release, seed):
 
 @pytest.mark.parametrize("release", [wide, toys.flipped])
 def test_sound_toys_fit_with_the_secure_sampler(release):
-    pytest.importorskip("opendp")
     assert complaints(release, secure=True) == []
 
 
@@ -367,13 +355,3 @@ def test_the_seed_decides_what_is_drawn():
         list(misfits(finding, seed))
         runs.setdefault(seed, []).append(drawn.copy())
     assert runs[0][0] == runs[0][1] != runs[1][0]
-
-
-def test_without_the_extra_the_secure_sampler_is_left_out(monkeypatch):
-    from discreet.errors import MissingExtraError
-
-    def missing():
-        raise MissingExtraError("opendp", "secure")
-
-    monkeypatch.setattr(draws, "SecureSampler", missing)
-    assert complaints(only_when_real(lambda z: 0 * z), secure=True) == []

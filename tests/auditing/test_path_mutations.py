@@ -214,7 +214,6 @@ class QuieterForReal(AdditiveBatch):
 
 
 def test_half_of_the_noise_with_the_real_sampler_only():
-    pytest.importorskip("opendp")
     plan = Central(1).calibrate(SMALL)
     problems = said(as_type(plan, QuieterForReal))
     found = re.search(r"release: With the secure sampler the noise has (\d\.\d+) times", problems)

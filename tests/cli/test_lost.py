@@ -208,7 +208,6 @@ def test_a_closed_output_is_an_error_and_a_closed_error_output_is_nothing(folder
 
 
 def test_what_was_released_and_could_not_be_shown_is_shown_again_at_no_cost(folder, said, discreet):
-    pytest.importorskip("opendp")
     words = "fit logged.csv --design design.toml --json"
     assert said(words, "full")[0] == 1
     code, out, _err = discreet(*words.split())

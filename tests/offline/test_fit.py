@@ -258,7 +258,6 @@ def test_short_episodes_are_padded_into_an_end_state():
 
 
 def test_what_comes_out_is_secure_by_default():
-    pytest.importorskip("opendp")
     found = discreet.fit(PEOPLE, TRUST, shape=MDP.shape)
     assert not found.guarantee.simulated
     assert "SIMULATED" not in str(found)
@@ -390,10 +389,6 @@ class TestLedger:
     """Releases about the same people add up, where their names are known."""
 
     NAMES = tuple(f"user-{i}" for i in range(len(PEOPLE)))
-
-    @pytest.fixture(autouse=True)
-    def _secure(self):
-        pytest.importorskip("opendp")
 
     def fit(self, path, trust=TRUST, data=PEOPLE, **options):
         given = {"users": self.NAMES, "ledger": path, "shape": MDP.shape} | options

@@ -78,7 +78,6 @@ def through(door, data, names, trust, **options):
 
 def door(tmp_path, name, trust, **options):
     """A place with a ledger that holds some of the people, and what is done in it."""
-    pytest.importorskip("opendp")
     charged = tmp_path / "charged.ledger"
     Ledger(charged, budget=Budget(20, 1e-4)).record(0.5, users=["p3", "p7", "somebody"])
 

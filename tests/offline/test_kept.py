@@ -21,8 +21,6 @@ from discreet.privacy import Budget, Ledger
 from discreet.privacy.ledger import Cost
 from helpers.soaking import fork
 
-pytest.importorskip("opendp")
-
 SHAPE = Shape(2, 2, 2)
 TRUST = Central(1, 1e-6, mechanism="gaussian")
 NAMES = ["ann", "bob", "eve"]

@@ -121,7 +121,6 @@ def test_the_sampler_says_whether_it_is_a_rehearsal():
 
 
 def test_secure_noise_is_the_operating_systems():
-    pytest.importorskip("opendp")
     sampler = Randomness.of("secure", None).sampler
     assert isinstance(sampler, SecureSampler)
     assert sampler.secure
@@ -183,7 +182,6 @@ def fitted(monkeypatch, sampler, data):
 
 def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
     """Who draws twice may choose the draw that is nearer to the data."""
-    pytest.importorskip("opendp")
     recorder, data = RecordingSampler(), nobody_moves(50)
     found = fitted(monkeypatch, recorder, data)
     plan = TRUST.calibrate(SLOTS.shape, statistics=BOTH, last_transitions=True)
@@ -202,7 +200,6 @@ def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
 
 
 def test_a_secure_fit_is_never_seeded(monkeypatch):
-    pytest.importorskip("opendp")
 
     def nobody(*_):
         raise AssertionError("Real people are protected by seeded noise.")

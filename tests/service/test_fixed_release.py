@@ -26,8 +26,6 @@ from helpers.fixed_release import differences
 from helpers.service_analysers import start_study
 from helpers.services import NOW, fake_report, real_report
 
-pytest.importorskip("opendp")
-
 
 class GivenShuffler:
     """Hands over what it was given; remembers all that the analyser said."""

@@ -103,7 +103,6 @@ def test_so_do_those_of_later_batches(tmp_path, fixed_release, stage):
 
 
 def test_a_secure_study_draws_for_nothing_but_its_release(tmp_path, fixed_release):
-    pytest.importorskip("opendp")
     study = begin(tmp_path / "ready.db", sampler="secure", seed=None)
     prepare = lambda place: shutil.copyfile(study.path, place / "study.db")  # noqa: E731
     act = lambda place, data: told(discreet.resume(place / "study.db"), data)  # noqa: E731

@@ -40,7 +40,6 @@ def copies(tmp_path, trust, **options):
 
 def test_no_file_determines_the_noise(tmp_path, monkeypatch):
     """Whoever holds the file from before a batch cannot draw its noise again, nor can a backup."""
-    pytest.importorskip("opendp")
     monkeypatch.setattr(samplers.SimulationSampler, "__init__", _nobody)
     one, two = copies(tmp_path, discreet.Central(1, 1e-6))
     data, people = episodes_of(one, 0), names(one)

@@ -28,7 +28,7 @@ from discreet.auditing.categories import Categorical
 from discreet.auditing.examine import Finding, Outcomes
 from discreet.auditing.paths import Path
 from discreet.auditing.probes import Noise, PresetSampler
-from discreet.errors import MissingExtraError, UnsupportedError
+from discreet.errors import UnsupportedError
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 
 OTHERWISE = (
@@ -174,12 +174,9 @@ def _asked(name: str, arguments: tuple[object, ...]) -> Asked:
 
 def unsound_draws(path: Path) -> Iterator[str]:
     """What is wrong with the secure sampler's draws on this path, in sentences."""
-    try:
+    wrong = _wrong(path)
+    if wrong and wrong != OTHERWISE:  # of few draws some are unlucky
         wrong = _wrong(path)
-        if wrong and wrong != OTHERWISE:  # of few draws some are unlucky
-            wrong = _wrong(path)
-    except MissingExtraError:
-        return
     if wrong:
         yield wrong
 
@@ -271,11 +268,8 @@ def misfits(finding: Finding, seed: int = 0) -> Iterator[str]:
     path, view = finding.path, finding.view
     if view is None or not path.thorough:
         return
-    try:
-        rng = np.random.default_rng([seed, 2])
-        sampler: Sampler = SecureSampler() if finding.secure else SimulationSampler(rng)
-    except MissingExtraError:
-        return
+    rng = np.random.default_rng([seed, 2])
+    sampler: Sampler = SecureSampler() if finding.secure else SimulationSampler(rng)
     for times in (1, _AGAIN):
         runs = times * _FIT_RUNS[finding.secure]
         if isinstance(view, Outcomes):

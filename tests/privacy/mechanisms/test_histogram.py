@@ -329,8 +329,6 @@ def test_unbiased_with_the_stated_variances(road):
 @pytest.mark.parametrize("secure", [False, True])
 def test_noise_of_a_transition_has_its_exact_distribution(secure):
     """Chi-square against the binomial of its class; cells of one release are not independent."""
-    if secure:
-        pytest.importorskip("opendp")
     shape, users = Shape(states=2, actions=1, horizon=2), 400
     repeats = 300 if secure else 1500
     mechanism = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="histogram"))

@@ -13,8 +13,6 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central
 
-pytest.importorskip("opendp")
-
 EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"]
 # Batches are of H = 6, S = 2, A = 2 (96 counters; centred: 40 + 24 + 5), streams of 5 releases of
 # 12 counters with H = 2, S = 1, A = 2; those that randomise data are of that shape.

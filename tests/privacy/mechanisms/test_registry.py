@@ -202,7 +202,6 @@ TRUSTS = [
 
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda t: f"{t.notion}-{t.mechanism}")
 def test_secure_streams_are_stamped_and_plausible(trust):
-    pytest.importorskip("opendp")
     mechanism = trust.calibrate_stream(TINY, episodes=8)
     release = mechanism.open(SecureSampler())
     transitions = np.zeros(TINY.transitions, np.int64)

@@ -224,7 +224,7 @@ class SecureSampler:
     secure = True
 
     def __init__(self) -> None:
-        _opendp()  # say now, not in the middle of a study, that the extra is missing
+        _opendp()  # say now, not in the middle of a study, that it is missing
 
     def __reduce__(self) -> tuple[type["SecureSampler"], tuple[()]]:
         """Pickling stores no state: there is none."""
@@ -353,7 +353,7 @@ def _opendp() -> _OpenDP:
     try:
         found = _OpenDP(*(importlib.import_module(f"opendp.{name}") for name in _OpenDP._fields))
     except ImportError:
-        raise MissingExtraError("opendp", "secure") from None
+        raise MissingExtraError("opendp") from None
     importlib.import_module("opendp.mod").enable_features("contrib")
     return found
 
