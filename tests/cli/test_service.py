@@ -9,11 +9,11 @@ pytest.importorskip("cryptography")
 pytest.importorskip("starlette")
 pytest.importorskip("flint")
 from discreet.cli.app import make_app
-from discreet.service.analyser import make_analyser
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.users import diaries
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.server import make_shuffler
+from discreet.service.worker import make_analyser
 from helpers.services import serving
 
 SMALL = ("--states", "2", "--actions", "2", "--steps", "2", "--start", "0", "--episodes", "40")

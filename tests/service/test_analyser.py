@@ -12,18 +12,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import discreet
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
-from discreet.service.analyser import (
-    Analyser,
-    make_analyser,
-    opener_of,
-    policy_of,
-    working_alone,
-)
+from discreet.service.analyser import Analyser, policy_of
 from discreet.service.client import UnreachableError
 from discreet.service.configs import AnalyserConfig
 from discreet.service.opening import AttackError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
+from discreet.service.worker import make_analyser, opener_of, working_alone
 from discreet.study.dossier.review import check_participants
 from helpers.clocks import ManualClock
 from helpers.service_analysers import make_analyser as make_test_analyser
@@ -346,7 +341,7 @@ def test_only_an_expired_batch_is_over_although_nobody_has_counted_it(tmp_path, 
     analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
     analyser._next(None)
     study.reissue(returning="nobody")
-    shuffler.store = lambda _: state
+    shuffler.state = lambda _: state
     with pytest.raises(InvalidInputError, match="did not expire"):
         analyser.step()
     assert (folder / "keys" / "000000.key").exists()
@@ -364,7 +359,7 @@ def test_tickets_of_a_batch_that_the_shuffler_has_lost_are_void(tmp_path):
             raise Refusal("unknownBatch")
         return "abandoned"
 
-    shuffler.messages, shuffler.store = lost, state
+    shuffler.messages, shuffler.state = lost, state
     analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
     assert analyser.step() == "expired"
     entry = study.ledger[-1]

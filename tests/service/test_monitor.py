@@ -10,9 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from discreet.service import monitor as monitors
-from discreet.service.analyser import back_up
 from discreet.service.configs import AnalyserConfig
 from discreet.service.monitor import Monitor, watched
+from discreet.service.worker import back_up
 from helpers.chromium import Browser
 from helpers.clocks import ManualClock
 from helpers.service_analysers import running_study

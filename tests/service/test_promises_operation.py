@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 import discreet
 import discreet.service
 from discreet.errors import InvalidInputError, StudyError
-from discreet.service import analyser as analysers
-from discreet.service import configs, verification
+from discreet.service import configs, verification, worker
 from discreet.service.client import Client, UnreachableError
 from discreet.service.opening import open_cells
 from discreet.service.participant import Chain, Participant
@@ -497,7 +496,7 @@ def test_p20_an_analyser_that_cannot_go_on_ends_with_a_code_that_systemd_counts(
         file = one.config("analyser")
         file.write_text(file.read_text().replace("http://127.0.0.1:8700", url))
         settings_ = configs.AnalyserConfig.read(file)
-        analyser = analysers.make_analyser(settings_, rehearsal=True)
+        analyser = worker.make_analyser(settings_, rehearsal=True)
         assert analyser.step() == "waiting"
         analyser.close()
         for key in (one.folder / "analyser" / "keys").iterdir():
@@ -557,12 +556,12 @@ def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch, tmp_p
             closed.append(True)
 
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr(analysers, "make_analyser", lambda *_, **__: Busy())
-    monkeypatch.setattr(analysers, "GRACE", 1)
+    monkeypatch.setattr(worker, "make_analyser", lambda *_, **__: Busy())
+    monkeypatch.setattr(worker, "GRACE", 1)
     names = {"charter": "c", "study": "s", "signing_key": "k", "token_file": "t"}
     config = configs.AnalyserConfig(folder=tmp_path, url="http://127.0.0.1:9", **names)
     try:
-        assert analysers.analyse(config) == "told to end"
+        assert worker.analyse(config) == "told to end"
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

@@ -32,7 +32,7 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.costs import usual_batch
 from discreet.service import analyser as analysers
-from discreet.service import setup, verification
+from discreet.service import setup, verification, worker
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.users import episode_of
@@ -183,24 +183,24 @@ def test_p22_a_failed_command_is_named(tmp_path):
         folder=tmp_path, charter="", study="", signing_key="", token_file="", url="", backup="false"
     )
     with pytest.raises(DiscreetError, match=r"The backup failed: .*stays at the shuffler"):
-        analysers.back_up(config, 1)
-    assert analysers.last_backup(config) == (0, 0.0)
+        worker.back_up(config, 1)
+    assert worker.last_backup(config) == (0, 0.0)
 
 
 def test_p22_a_backup_that_hangs_is_given_up_and_one_that_ends_is_written_down(
     tmp_path, monkeypatch
 ):
     names = dict.fromkeys(("charter", "study", "signing_key", "token_file", "url"), "")
-    monkeypatch.setattr(analysers, "BACKUP_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "BACKUP_SECONDS", 0.1)
     with pytest.raises(DiscreetError, match=r"The backup failed: .*timed out after .*stays at"):
-        analysers.back_up(AnalyserConfig(folder=tmp_path, backup="sleep 60", **names), 1)
+        worker.back_up(AnalyserConfig(folder=tmp_path, backup="sleep 60", **names), 1)
     monkeypatch.undo()
     names["study"] = "study.db"
     with pytest.raises(DiscreetError, match="The backup failed"):  # who reads the study waits
-        analysers.back_up(AnalyserConfig(folder=tmp_path, backup="flock -n . true", **names), 1)
+        worker.back_up(AnalyserConfig(folder=tmp_path, backup="flock -n . true", **names), 1)
     config = AnalyserConfig(folder=tmp_path, backup="true", **names)
-    analysers.back_up(config, 3, ManualClock(NOW))
-    assert analysers.last_backup(config) == (3, NOW)
+    worker.back_up(config, 3, ManualClock(NOW))
+    assert worker.last_backup(config) == (3, NOW)
 
 
 def test_p22_a_kill_while_a_backup_is_made_leaves_the_last_one(tmp_path, monkeypatch):
@@ -211,16 +211,16 @@ def test_p22_a_kill_while_a_backup_is_made_leaves_the_last_one(tmp_path, monkeyp
         (tmp_path / name).mkdir()
     (tmp_path / "charter.json").write_text("{}")
     config = AnalyserConfig(folder=tmp_path / "analyser", backup=command, study="study.db", **names)
-    analysers.back_up(config, 1)
+    worker.back_up(config, 1)
     kept = (tmp_path / "backup" / "analyser.tar").read_bytes()
     killed = tmp_path / "bin" / "tar"
     killed.write_text('#!/bin/sh\nprintf half > "$3"\nkill -9 $$\n')
     killed.chmod(0o755)
     monkeypatch.setenv("PATH", f"{killed.parent}:{os.environ['PATH']}")
     with pytest.raises(DiscreetError, match="The backup failed"):
-        analysers.back_up(config, 2)
+        worker.back_up(config, 2)
     assert (tmp_path / "backup" / "analyser.tar").read_bytes() == kept
-    assert analysers.last_backup(config)[0] == 1
+    assert worker.last_backup(config)[0] == 1
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -344,7 +344,7 @@ class Site:
     def start_analyser(self):
         path = self.folder / "analyser" / "analyser.toml"
         path.write_text(re.sub(r"(?m)^url = .*$", f'url = "{self.url}"', path.read_text()))
-        self.analyser = analysers.make_analyser(self.config(AnalyserConfig, "analyser"))
+        self.analyser = worker.make_analyser(self.config(AnalyserConfig, "analyser"))
 
     def stop_analyser(self):
         if self.analyser is not None:

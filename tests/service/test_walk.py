@@ -6,13 +6,13 @@ import pytest
 
 import discreet
 from discreet.service import verification
-from discreet.service.analyser import make_analyser
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.participant import fetch_charter
 from discreet.service.protocol import ticket
 from discreet.service.setup import Terms, make_tickets, setup_service
 from discreet.service.shuffler.server import make_shuffler
+from discreet.service.worker import make_analyser
 from helpers.service_analysers import send_users
 from helpers.services import serving, study_arguments
 

@@ -295,9 +295,9 @@ def analyser(
 ) -> None:
     """Run the analyser until the study is finished."""
     need_extra(_PACKAGES, "service")
-    from discreet.service.analyser import analyse
     from discreet.service.configs import AnalyserConfig
     from discreet.service.monitor import watched
+    from discreet.service.worker import analyse
 
     read = AnalyserConfig.read(config)
     with _last_line(log_format):
@@ -315,8 +315,8 @@ def abandon(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
     shuffler has handed over are not asked again.
     """
     need_extra(_PACKAGES, "service")
-    from discreet.service.analyser import make_analyser, working_alone
     from discreet.service.configs import AnalyserConfig
+    from discreet.service.worker import make_analyser, working_alone
 
     settings = AnalyserConfig.read(config)
     with working_alone(settings):

@@ -13,7 +13,8 @@ refusal, with one code per reason).
 
 - `shuffler/`: `shuffler` (the queue before the store, and time), `store` (the state machine and the
   permutation; `sqlite` and `postgres` speak it), `web` (endpoints, the page), `server`.
-- `analyser` (an idempotent loop), `opening` (its keys, and envelopes in processes or on Ray).
+- `analyser` (an idempotent loop), `worker` (that loop as a process, backups), `opening` (its keys,
+  and envelopes in processes or on Ray).
 - `participant` (keeps and resends the same sealed bytes).
 - `monitor` (the analyser's page for its operator), `health` (checks and logs of all roles).
 - `client` (analyser and devices speak to the shuffler through it), `configs` (files of the roles,

@@ -13,23 +13,15 @@ shuffler's answers.
 The next manifest is made from the study after 5, so it is published if and only if 5 is committed.
 """
 
-import contextlib
-import json
 import logging
-import math
-import os
-import shlex
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from discreet._files import hold_alone, read_parsed, write_atomically
+from discreet._files import write_atomically
 from discreet._types import Plain
 from discreet.device import MessageGroup, load
 from discreet.errors import DiscreetError, InvalidInputError
@@ -37,40 +29,26 @@ from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import (
-    AnalyserConfig,
     At,
     Clock,
     SystemClock,
     instant,
     nothing_happens,
-    on_signals,
 )
-from discreet.service.health import Format, set_up_logging
 from discreet.service.opening import (
     BatchKeys,
     Fetched,
     Opener,
     Task,
-    destroy,
     in_processes,
-    old_of,
-    on_ray,
-    read_signing_key,
 )
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter, layout_of
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
-from discreet.study.store import alone_in
-from discreet.study.study import Study, resume
+from discreet.study.study import Study
 
 log = logging.getLogger("discreet.service.analyser")
-BACKUP_SECONDS = 600
-"""For which a backup is waited for."""
-_BACKED_UP = "backup.json"
-"""Says when the last one was made."""
-GRACE = 5
-"""Seconds for what is under way when the process is told to end."""
 
 
 class RubbishError(DiscreetError):
@@ -274,11 +252,7 @@ class Analyser:
             chain.append(manifest)
         own = self._manifests()
         if len(own) > len(chain) + 1:
-            raise InvalidInputError(
-                f"The shuffler keeps {len(chain)} manifests of {len(own)}: its store was lost, or "
-                f"put back from a copy, and has forgotten who was counted. Nothing was changed. "
-                f"Its operator runs `discreet service recover` (docs/how-to/operator/recover.md)."
-            )
+            raise _forgotten(f"The shuffler keeps {len(chain)} manifests of {len(own)}")
         self._check_alone([*chain, *own[len(chain) :]])
         for number, signed in enumerate(theirs):
             path = self._path(number)
@@ -412,11 +386,8 @@ class Analyser:
             self._client.announce(number, current.signed)
         except Refusal as refusal:
             if refusal.code == "batchPending":  # and the batch before this one is over
-                raise InvalidInputError(
-                    f"The shuffler does not know how manifest {number - 1} ended: its store was "
-                    f"lost, or put back from a copy, and has forgotten who was counted. Nothing "
-                    f"was changed. Its operator runs `discreet service recover` "
-                    f"(docs/how-to/operator/recover.md)."
+                raise _forgotten(
+                    f"The shuffler does not know how manifest {number - 1} ended"
                 ) from None
             if refusal.code == "forbiddenMutation":
                 raise _another_copy() from None
@@ -557,13 +528,18 @@ class Analyser:
         except Refusal as refusal:
             if refusal.code not in ("notFull", "unknownBatch", "batchExpired"):
                 raise
-            raise InvalidInputError(
-                f"Manifest {number} is counted, and the shuffler says that it is not full: its "
-                f"store was put back from a copy, and has forgotten who was counted. Nothing was "
-                f"changed. Its operator runs `discreet service recover` "
-                f"(docs/how-to/operator/recover.md)."
+            raise _forgotten(
+                f"Manifest {number} is counted, and the shuffler says that it is not full"
             ) from None
         self._acknowledged = number
+
+
+def _forgotten(seen: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{seen}: its store was lost, or put back from a copy, and has forgotten who was counted. "
+        f"Nothing was changed. Its operator runs `discreet service recover` "
+        f"(docs/how-to/operator/recover.md)."
+    )
 
 
 def _another_copy() -> InvalidInputError:
@@ -610,153 +586,3 @@ def check_study(charter: Charter, study: Study) -> None:
             "statistics, noise, participations or start states are others. Use the charter and the "
             "study of one and the same `discreet service init`."
         )
-
-
-Watched = Callable[
-    [Analyser, AnalyserConfig], contextlib.AbstractContextManager[Callable[[str], object]]
-]
-"""Watches an analyser for the time of a block; what to tell after every step."""
-
-
-def make_analyser(
-    config: AnalyserConfig,
-    *,
-    rehearsal: bool = False,
-    at: At = nothing_happens,
-    accepted: int | None = None,
-) -> Analyser:
-    charter = Charter.read(config.path(config.charter))
-    charter.check_rehearsal(rehearsal)
-    signing_key = config.path(config.signing_key)
-    old = old_of(signing_key)
-    study = resume(config.path(config.study))
-    analyser = Analyser(
-        charter,
-        study,
-        Client(
-            config.url,
-            config.token,
-            proxy=config.proxy,
-            ca_file=config.optional(config.ca_file),
-        ),
-        read_signing_key(signing_key),
-        config.folder,
-        opener=opener_of(config),
-        at=at,
-        old_key=read_signing_key(old) if old.exists() else None,
-        backup=lambda: back_up(config, study.batches),
-        accepted=accepted,
-    )
-    if old.exists() and analyser.handed_over:
-        destroy(old)
-    return analyser
-
-
-def back_up(config: AnalyserConfig, batches: int, clock: Clock | None = None) -> None:
-    """Run the command of the file, in the analyser's folder, and wait for it, not for ever.
-
-    Nobody opens the study meanwhile: files of the database that come and go would spoil a copy.
-
-    Args:
-        config: the analyser's file.
-        batches: how many the study has counted; written down with the time if all went well.
-        clock: where time comes from.
-    """
-    command = shlex.split(config.backup)
-    if not command:
-        return
-    try:
-        with alone_in(config.path(config.study).resolve().parent, math.inf):
-            subprocess.run(
-                command,
-                cwd=config.folder,
-                check=True,
-                stdin=subprocess.DEVNULL,
-                timeout=BACKUP_SECONDS,
-            )
-        done = {"batches": batches, "at": (clock or SystemClock()).now()}
-        write_atomically(config.path(_BACKED_UP), json.dumps(done).encode())
-    except (OSError, subprocess.SubprocessError) as error:
-        raise DiscreetError(
-            f"The backup failed: {str(error).rstrip('.')}. The batch is counted here and stays at "
-            f"the shuffler until backup = {config.backup!r} ends well; mend it and start again."
-        ) from None
-
-
-def last_backup(config: AnalyserConfig) -> tuple[int, float]:
-    """How many batches the last one that went well holds, and when it was made; zeros: none."""
-
-    def parsed(data: bytes) -> tuple[int, float]:
-        done = json.loads(data)
-        try:
-            return int(done["batches"]), float(done["at"])
-        except (KeyError, TypeError):
-            raise ValueError("expected 'batches' and 'at'") from None
-
-    path = config.path(_BACKED_UP)
-    return read_parsed(path, parsed, "the last backup") if path.exists() else (0, 0.0)
-
-
-def analyse(
-    config: AnalyserConfig,
-    *,
-    rehearsal: bool = False,
-    at: At = nothing_happens,
-    log_format: Format = "text",
-    watched: Watched = lambda *_: contextlib.nullcontext(lambda _: None),
-    accepted: int | None = None,
-) -> str:
-    """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
-    set_up_logging(log_format)
-    ended = threading.Event()
-    on_signals(lambda: _end(ended))
-    with working_alone(config):
-        analyser = make_analyser(config, rehearsal=rehearsal, at=at, accepted=accepted)
-        log.info("the analyser works with the shuffler at %s", config.url)
-        try:
-            with watched(analyser, config) as look:
-                return analyser.run(ended.wait, ended.is_set, look)
-        except _EndedError:
-            return "told to end"
-        finally:
-            signal.alarm(0)
-            analyser.close()
-
-
-@contextlib.contextmanager
-def working_alone(config: AnalyserConfig) -> Iterator[None]:
-    """Two analysers would overwrite each other's batch keys, and nobody could open the batch."""
-    try:
-        lock = hold_alone(config.path(config.study))
-    except BlockingIOError:
-        raise InvalidInputError(
-            f"Another analyser works on {config.study!r}; end it, or let it go on alone."
-        ) from None
-    try:
-        yield
-    finally:
-        os.close(lock)
-
-
-class _EndedError(Exception):
-    """The time for a step that was under way is over."""
-
-
-def _end(ended: threading.Event) -> None:
-    """A step may finish, or is given up: whatever is killed here loses nothing."""
-
-    def give_up(*_: object) -> None:
-        raise _EndedError
-
-    if not ended.is_set():
-        ended.set()
-        signal.signal(signal.SIGALRM, give_up)
-        signal.alarm(GRACE)
-
-
-def opener_of(config: AnalyserConfig) -> Opener:
-    if config.engine == "processes":
-        return in_processes(config.jobs)
-    if config.engine == "ray":
-        return on_ray(config.ray_address or None, config.jobs)
-    raise InvalidInputError(f"Expected engine 'processes' or 'ray', got {config.engine!r}.")

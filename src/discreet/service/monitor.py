@@ -29,11 +29,12 @@ from discreet._types import Plain
 from discreet.errors import DiscreetError
 from discreet.privacy.guarantee import rounded_up
 from discreet.service import configs, health, verification
-from discreet.service.analyser import Analyser, last_backup
+from discreet.service.analyser import Analyser
 from discreet.service.client import UnreachableError
 from discreet.service.configs import AnalyserConfig, Clock, SystemClock
 from discreet.service.health import Check, Colour
 from discreet.service.protocol.problems import Refusal
+from discreet.service.worker import last_backup
 
 log = logging.getLogger("discreet.service.monitor")
 _SKEW = 60.0
