@@ -54,6 +54,43 @@ def test_tenths_are_tenths(path):
         Ledger(path).record(1e-9, users=["ann"])
 
 
+@pytest.mark.parametrize("parts", [[0.1, 0.9], [0.1] * 10, [0.3, 0.3, 0.4], [Fraction(1, 3)] * 3])
+def test_parts_of_one_are_not_an_overspend_and_a_billionth_more_is(parts):
+    ledger = Ledger(budget=Budget(1))
+    for part in parts:
+        account = ledger.record(part, users=["ann"])
+    assert account.left == Cost.of(0)
+    with pytest.raises(BudgetError):
+        ledger.record(1e-9, users=["ann"])
+
+
+def test_an_overspend_says_requested_remaining_difference():
+    ledger = Ledger(budget=Budget(1, 1e-6))
+    ledger.record(0.75, 5e-7, users=["ann"])
+    message = (
+        r"Requested: epsilon 0\.5, delta 1e-07\. Remaining: epsilon 0\.25, delta 5e-07\. "
+        r"Difference: epsilon 0\.25, delta 0\."
+    )
+    with pytest.raises(BudgetError, match=message):
+        ledger.record(0.5, 1e-7, users=["ann"])
+    with pytest.raises(BudgetError, match="Difference: epsilon 0, delta 1e-07"):
+        ledger.record(0.1, 6e-7, users=["ann"])
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, None])
+def test_bad_budgets(bad):
+    with pytest.raises(InvalidInputError, match="epsilon"):
+        Ledger(budget=Budget(bad))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(-0.1, 0), (0.1, -1), (0.1, 2), (float("nan"), 0)])
+def test_bad_costs(epsilon, delta):
+    ledger = Ledger(budget=Budget(1))
+    with pytest.raises(InvalidInputError):
+        ledger.record(epsilon, delta, users=["ann"])
+    assert ledger.record(1, users=["ann"]).before == Cost.of(0)
+
+
 def test_a_table_is_recognised_whatever_its_people_are_called(path, tmp_path):
     table, copy = tmp_path / "t.csv", tmp_path / "copy.csv"
     table.write_text("the same bytes")

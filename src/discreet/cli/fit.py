@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.mdp.policies import DeferringPolicy
     from discreet.offline.evaluate import Evaluation
     from discreet.offline.fit import Fit
-    from discreet.privacy.ledger import Budget, Ledger
+    from discreet.privacy.ledger import Ledger
     from discreet.study.design import Design
 
 
@@ -97,28 +97,21 @@ command = grouped(logged)
 
 def _ledger(path: Path | None, budget: str | None, table: Path) -> "Ledger":
     """The ledger that was named, or the one beside the table; it speaks before it is charged."""
-    from discreet.privacy.ledger import NAME, Ledger
+    from discreet.privacy.ledger import NAME, Budget, Ledger
 
     beside = table.resolve() if table.is_symlink() else table  # one table, one ledger
-    where = beside.parent / NAME if path is None else path
-    return Ledger(
-        where,
-        budget=None if budget is None else _budget(budget),
-        table=table,
-        told=lambda account: warn(f"Ledger: {account}."),
-    )
-
-
-def _budget(text: str) -> "Budget":
-    from discreet.privacy.ledger import Budget
-
-    epsilon, _, delta = text.partition(",")
+    epsilon, _, delta = (budget or "").partition(",")
     try:
-        return Budget(float(epsilon), float(delta or 0))
+        return Ledger(
+            beside.parent / NAME if path is None else path,
+            budget=None if budget is None else Budget(float(epsilon), float(delta or 0)),
+            table=table,
+            told=lambda account: warn(f"Ledger: {account}."),
+        )
     except ValueError:
         raise InvalidInputError(
             f"Expected --budget as EPSILON or EPSILON,DELTA such as 2,1e-5, with epsilon > 0 and "
-            f"0 <= delta < 1, got {text!r}."
+            f"0 <= delta < 1, got {budget!r}."
         ) from None
 
 

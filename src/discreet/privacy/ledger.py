@@ -10,9 +10,9 @@ charge, nor a second draw for one. Releases about one person add up, releases ab
 numbers: 0.1 + 0.9 of 1 is not an overspend. What the budget does not cover is refused, and then
 nothing has changed.
 
-`Budget` is for one group of users, in memory. `Ledger` knows people, in a file beside the data:
-they are recognised by keyed digests of their names (`discreet._spelling.person`), and all people of
-a table by the digest of its file, should its names be read from another column. So a copy, a table
+A ledger knows people, in a file beside the data: they are recognised by keyed digests of their
+names (`discreet._spelling.person`), and all people of a table by the digest of its file, should its
+names be read from another column. So a copy, a table
 with one row changed and half of a table are charged to the people in them. What was asked for is
 recognised by such a digest, too. The file is written whole or not at all, under a lock, readable by
 its owner only. Its key is in it, and whoever has it can test a guess of a name or of a whole table:
@@ -79,51 +79,22 @@ class Cost:
         return f"epsilon {rounded_up(self.epsilon, 28)}, delta {rounded_up(self.delta, 28)}"
 
 
-class Budget:
-    """A total (epsilon, delta) for one group of users, spent piece by piece.
+class Budget(NamedTuple):
+    """The most that all releases about one person may spend.
 
-    >>> budget = Budget(1)
-    >>> budget.spend(0.1)
-    >>> budget.spend(0.9)
-    >>> str(budget.remaining)
-    'epsilon 0, delta 0'
+    >>> Budget(2, 1e-5).total
+    Cost(epsilon=Fraction(2, 1), delta=Fraction(1, 100000))
     """
 
-    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
-        _validate.positive(epsilon=epsilon)
-        _validate.delta(delta=delta)
-        self.total = Cost.of(epsilon, delta)
-        self.spent = Cost.of(0)
+    epsilon: Number
+    delta: Number = 0
 
     @property
-    def remaining(self) -> Cost:
-        """What may still be spent."""
-        return self.total - self.spent
-
-    def check(self, epsilon: Number, delta: Number = 0) -> Cost:
-        """The cost, if it can be paid.
-
-        Raises:
-            BudgetError: with Requested / Remaining / Difference; nothing is spent.
-        """
-        cost = Cost.of(epsilon, delta)
-        if not self.remaining.covers(cost):
-            raise overspent(cost, self.remaining)
-        return cost
-
-    def spend(self, epsilon: Number, delta: Number = 0) -> None:
-        """Pay, or raise `BudgetError` and change nothing."""
-        self.spent = self.spent + self.check(epsilon, delta)
-
-
-def overspent(requested: Cost, remaining: Cost) -> BudgetError:
-    """The refusal of a release that costs more than remains."""
-    over = requested - remaining
-    difference = Cost(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
-    return BudgetError(
-        f"The privacy budget does not cover this release; nothing was released. "
-        f"Requested: {requested}. Remaining: {remaining}. Difference: {difference}."
-    )
+    def total(self) -> Cost:
+        """Exact."""
+        _validate.positive(epsilon=self.epsilon)
+        _validate.delta(delta=self.delta)
+        return Cost.of(*self)
 
 
 FORMAT = "discreet-ledger-2"
@@ -299,7 +270,8 @@ class Ledger:
             told: called with the account of each release before it is charged.
         """
         self.path = None if path is None else Path(path)
-        self._budget, self._table, self._told = budget, table, told
+        self._table, self._told = table, told
+        self._budget = None if budget is None else budget.total
         self._content = _Content()
 
     def record(self, epsilon: Number, delta: Number = 0, *, users: Sequence[object]) -> Account:
@@ -358,9 +330,12 @@ class Ledger:
         again, lost = made is not None, len(same) if made is None else 0
         account = Account(before, total, budget, number, known, self.path, again, lost)
         if made is None and budget is not None and not budget.covers(total):
+            over = total - budget
             raise BudgetError(
-                f"{overspent(wanted.cost, budget - before)} {account.whom}; ask for less, or leave "
-                f"these people out."
+                f"The privacy budget does not cover this release; nothing was released. Requested: "
+                f"{wanted.cost}. Remaining: {budget - before}. Difference: "
+                f"{Cost(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))}. "
+                f"{account.whom}; ask for less, or leave these people out."
             )
         return account, made
 
@@ -399,7 +374,7 @@ class Ledger:
                 content = read_parsed(self.path, _parsed, "the ledger")
         if self._budget is None:
             return content
-        declared, wanted = content.budget, self._budget.total
+        declared, wanted = content.budget, self._budget
         if declared == wanted:
             return content
         if declared is not None and not declared.covers(wanted):
