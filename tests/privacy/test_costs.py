@@ -29,15 +29,6 @@ def test_shuffle_report():
     assert report.noise_bits["fair_bits_in_all"] == pytest.approx(2574, rel=0.01)
 
 
-def test_integer_messages_of_the_papers():
-    shape = Shape(states=4, actions=2, horizon=2)
-    report = calibrate(SHUFFLE, shape, users=597_240)
-    assert report.delta_of_integer_messages["nobody_else"] == pytest.approx(0.05, rel=1e-3)
-    assert report.delta_of_integer_messages["everybody_else"] == pytest.approx(0.95, rel=1e-3)
-    linked = calibrate(SHUFFLE, SHAPE, users=1000)
-    assert linked.delta_of_whole_vectors == pytest.approx(0.93, abs=0.01)
-
-
 @pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 @pytest.mark.parametrize(
     ("trust", "schedule"),

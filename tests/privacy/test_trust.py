@@ -17,6 +17,7 @@ from discreet.errors import (
 )
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.mechanisms.base import Request
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.trust import (
     TRUST_MODELS,
@@ -24,7 +25,6 @@ from discreet.privacy.trust import (
     Local,
     NoPrivacy,
     Shuffle,
-    least_noise,
     make_trust,
 )
 from helpers.calibrating import calibrated
@@ -103,19 +103,11 @@ def test_the_length_of_a_stream_is_checked():
         Central(1).calibrate_stream(SHAPE, episodes=0)
 
 
-def test_without_delta_only_pure_mechanisms_are_candidates():
-    assert [c.mechanism for c in Central(1).candidates("batch")] == ["laplace"]
-    assert "toeplitz" not in [c.mechanism for c in Central(1).candidates("continual")]
+def test_without_delta_only_pure_mechanisms_are_taken():
+    assert Central(1).calibrate(SHAPE).name == "laplace"
+    assert Central(1).calibrate_stream(SHAPE, episodes=9).name == "tree-signed"
     with pytest.raises(CalibrationError, match="delta > 0"):
         Shuffle(1).calibrate(SHAPE)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1, 50])
-def test_auto_takes_the_least_noise_of_its_candidates(epsilon):
-    trust = Central(epsilon, 1e-6)
-    taken = trust.calibrate(SHAPE).noise_variance(1)["visits"]
-    each = [c.calibrate(SHAPE).noise_variance(1)["visits"] for c in trust.candidates("batch")]
-    assert taken == min(each) and len(each) == 2
 
 
 @pytest.mark.parametrize("name", TRUST_MODELS)
@@ -190,46 +182,36 @@ def test_explicit_choices_stay():
         assert Central(1, 1e-6, mechanism=name).calibrate(shape(6)).name == name
 
 
-@pytest.mark.parametrize(
-    ("delta", "episodes", "name"),
-    [
-        (1e-6, 1, "tree-signed"),
-        (1e-6, 1000, "toeplitz"),
-        (0, 2, "tree-signed"),
-        (0, 1000, "tree-signed"),
-    ],
-)
-def test_streams_compare_their_worst_times(delta, episodes, name):
-    trust = Central(1, delta)
-    options = {"schedule": "continual", "episodes": episodes}
-    mechanism = calibrated(trust, shape(1), **options)
+@pytest.mark.parametrize("participations", [1, 4])
+@pytest.mark.parametrize("horizon", [1, 2, 4, 20])
+@pytest.mark.parametrize("delta", [1e-2, 1e-9])
+def test_the_rule_is_the_competition_of_exact_calibrations(horizon, delta, participations):
+    """Two closed forms, against both mechanisms calibrated exactly."""
+    for epsilon in (0.1, 1, 2, 5, 10, 50):
+        trust = Central(epsilon, delta, participations=participations)
+        taken = trust.rule(Request(shape(horizon)), "batch").mechanism
+        noise = {}
+        for name in ("gaussian", "laplace"):
+            loose = 0.0 if name == "laplace" and participations == 1 else delta
+            one = replace(trust, mechanism=name, delta=loose).calibrate(shape(horizon))
+            noise[name] = one.noise.variance
+        assert noise[taken] == min(noise.values())
+
+
+@pytest.mark.parametrize(("delta", "name"), [(1e-6, "toeplitz"), (0, "tree-signed")])
+def test_a_stream_with_a_delta_is_toeplitz_and_without_a_tree(delta, name):
+    mechanism = Central(1, delta).calibrate_stream(shape(1), episodes=300)
     assert mechanism.name == name
-    assert mechanism.guarantee.delta == (delta if name == "toeplitz" else 0)
-    worst = max(mechanism.noise_variance(k)["visits"] for k in range(1, episodes + 1))
-    assert mechanism.worst_noise(episodes)["visits"] == pytest.approx(math.sqrt(worst))
-    for candidate in trust.candidates("continual"):
-        other = calibrated(candidate, shape(1), **options)
-        assert max(other.worst_noise(episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
+    assert mechanism.guarantee.delta == delta
+    worst = max(mechanism.noise_variance(k)["visits"] for k in range(1, 301))
+    assert mechanism.worst_noise(300)["visits"] == pytest.approx(math.sqrt(worst))
 
 
-def test_the_first_of_equals_and_the_least_of_others():
-    mechanisms = [Central(e, mechanism="laplace").calibrate(shape(1)) for e in (1, 2, 2.0)]
-    assert least_noise(mechanisms, 1) is mechanisms[1]
-    assert least_noise(mechanisms[:1], 1) is mechanisms[0]
-
-
-def test_other_trust_models_have_one_candidate():
-    trust = Local(1)
-    assert trust.candidates("batch") == (replace(trust, mechanism="split"),)
-    assert Central(1, calibration="paper").candidates("continual")[0].mechanism == "tree-laplace"
-
-
-def test_a_distribution_that_cannot_be_calibrated_leaves_the_others():
-    """Gaussian tables end at two million integers; Laplace noise has a formula."""
-    trust = Central(1e-5, 1e-9)
-    with pytest.raises(CalibrationError, match="larger epsilon"):
-        replace(trust, mechanism="gaussian").calibrate(shape(6))
-    assert trust.calibrate(shape(6)).name == "laplace"
+def test_other_choices_are_the_first_that_deliver():
+    assert Local(1).calibrate(shape(2)).name == "split"
+    assert Local(1).calibrate_stream(shape(2), episodes=4).name == "laplace"
+    assert Shuffle(1, 1e-6).resolve("batch") == "histogram"
+    assert Central(1, calibration="paper").resolve("continual") == "tree-laplace"
 
 
 @pytest.mark.parametrize("epsilon", [1e-13, 1e-300, 5e-324])

@@ -171,12 +171,6 @@ def _print_report(report: "CalibrationReport") -> None:
 
 def _details(report: "CalibrationReport") -> list[str]:
     lines = []
-    if report.alternatives:
-        noises = {name: rounded_noise(value) for name, value in report.alternatives.items()}
-        taken = noises.pop(report.mechanism)
-        others = ", ".join(f"{name} {value}" for name, value in noises.items())
-        against = f" (against {others})" if others else ""
-        lines.append(f"Mechanism {report.mechanism}: the least noise here, std {taken}{against}.")
     if report.noise_std_per_user:
         noise = next(iter(report.noise_std_per_user.values()))
         lines.append(f"One user's report: noise std {rounded_noise(noise)} per counter.")
@@ -205,21 +199,7 @@ def _details(report: "CalibrationReport") -> list[str]:
             f"The papers' constants claim {report.claimed_by_paper or 'the same'} and deliver "
             f"{_pair(epsilon, delta)}{', with one message per bit' * (report.trust == 'shuffle')}."
         )
-    if report.delta_of_integer_messages:
-        lines.append(_integers(report))
     return lines
-
-
-def _integers(report: "CalibrationReport") -> str:
-    """What is known of integers in place of the bits, for this many users."""
-    worst = max((report.delta_of_integer_messages or {}).values())
-    verdict = "so that this delta is refuted"
-    if worst <= report.guarantee.delta:
-        verdict = "which does not refute this delta; nothing better is proven"
-    return (
-        f"With integers instead of bits, as printed, a batch of {report.users:,} users has a delta "
-        f"of at least {rounded_down(worst, 3)} at every epsilon, {verdict}."
-    )
 
 
 def _bits(bits: dict[str, float]) -> str:

@@ -1,6 +1,5 @@
 """What a guarantee costs, before anything is collected: noise, counts, messages, bytes."""
 
-import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Sequence
@@ -52,10 +51,6 @@ class CalibrationReport:
         paper_noise_std: the same noise with the papers' constants (None where none is printed).
         delivered_by_paper: the epsilon and delta that those constants really deliver.
         claimed_by_paper: what the papers say they deliver.
-        delta_of_integer_messages: shuffle only: the least delta, at every epsilon, of the integers
-            that papers 000 and 001 send, if nobody else or everybody else has the same bit.
-        delta_of_whole_vectors: shuffle only: the least delta if a user's transition counters
-            travelled together, with the bits of this mechanism.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
         derived: statistics that are not released for themselves: another measurement of the others.
@@ -63,7 +58,6 @@ class CalibrationReport:
             cells of each user and the probability that one is not dummy.
         parties: shuffle by histograms only: what each party sees, and both together.
         run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.
-        alternatives: noise of every mechanism that was compared, if the choice was left open.
         noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
             their number of ones comes from a table.
         concentrated: rho of zero-concentrated privacy, where the noise is Gaussian.
@@ -83,11 +77,8 @@ class CalibrationReport:
     paper_noise_std: dict[str, float] | None = None
     delivered_by_paper: dict[str, float | None] | None = None
     claimed_by_paper: str | None = None
-    delta_of_integer_messages: dict[str, float] | None = None
-    delta_of_whole_vectors: float | None = None
     messages_per_user: int | None = None
     bytes_per_user: int | None = None
-    alternatives: dict[str, float] | None = None
     noise_bits: dict[str, float] | None = None
     derived: tuple[str, ...] = ()
     noise_cells: dict[str, Any] | None = None
@@ -158,7 +149,6 @@ def calibrate(
         expected_count=request.expected(noise),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
-        alternatives=_alternatives(trust, request),
         **mechanism.cost_facts(trust, users),
         concentrated=mechanism.concentrated(),
         implies=mechanism.implied(),
@@ -206,19 +196,6 @@ def usual_batch(
     spec = trust.spec("batch")
     asked = statistics or spec.usual
     return trust.calibrate(shape, statistics=asked, last_transitions=spec.usual_last)
-
-
-def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | None:
-    """The noisiest counter with each candidate of ``mechanism="auto"``, if there are several."""
-    candidates = trust.candidates(request.schedule)
-    if len(candidates) < 2:
-        return None
-    found = {}
-    for candidate in candidates:
-        with contextlib.suppress(CalibrationError):
-            mechanism = request.mechanism(candidate)
-            found[mechanism.name] = max(mechanism.worst_noise(request.users).values())
-    return found
 
 
 def _noise(mechanism: Mechanism, users: int) -> dict[str, float]:

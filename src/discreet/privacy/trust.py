@@ -1,10 +1,10 @@
 """Trust models: frozen configurations that calibrate themselves into mechanisms.
 
 A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns it,
-for one problem size, into a mechanism with its noise and its guarantee. Where the choice is open,
-all candidates deliver the same guarantee or a stronger one (pure ones have delta = 0), so that it
-is a matter of accuracy alone. It depends on the problem's size and on (epsilon, delta), which are
-public, and on no data.
+for one problem size, into a mechanism with its noise and its guarantee. Where the choice is open
+(``mechanism="auto"``) a rule makes it, of the problem's size and (epsilon, delta) alone, which are
+public: the first mechanism of the registry that delivers what is asked for, and of a curator's
+batches the one of two with less noise (`Central.rule`).
 
 **A budget of zero-concentrated privacy** (`Central.rho`). A Gaussian release has rho-zCDP with
 rho = |move|²/(2·sigma²) (`Mechanism.concentrated`), so what it delivers at a delta depends on rho
@@ -16,34 +16,22 @@ what every rho-zCDP mechanism has, rho + 2·sqrt(rho·ln(1/delta)) (Bun and Stei
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from discreet import _validate
-from discreet.errors import CalibrationError, InvalidInputError, UnknownNameError, UnsupportedError
+from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
-from discreet.privacy.accounting.closed_forms import gaussian_epsilon
+from discreet.privacy.accounting.closed_forms import (
+    gaussian_epsilon,
+    gaussian_sigma,
+    laplace_variance,
+)
 from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
-from discreet.privacy.mechanisms.base import (
-    BatchMechanism,
-    ContinualMechanism,
-    Mechanism,
-    Request,
-)
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism, Request
 from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, mechanisms
 from discreet.privacy.sensitivity import STATISTICS
-
-_Mechanism = TypeVar("_Mechanism", bound=Mechanism)
-
-
-def least_noise(mechanisms: Sequence[_Mechanism], users: int) -> _Mechanism:
-    """The one whose noisiest counter has the least noise; the first of equals."""
-    if len(mechanisms) == 1:
-        return mechanisms[0]
-    return min(mechanisms, key=lambda one: max(one.worst_noise(users).values()))
-
 
 Calibration = Literal[
     "exact", "paper", "paper-000", "paper-001", "paper-002", "paper-003", "paper-004"
@@ -81,9 +69,6 @@ class TrustModel:
     ) -> BatchMechanism:
         """Noise for this problem size that delivers this guarantee, one release per batch.
 
-        With ``mechanism="auto"`` every one of `candidates` is calibrated and the one with the least
-        noise is taken; its guarantee is its own.
-
         Args:
             shape: states, actions, horizon.
             statistics: which counters are released; the sensitivity follows from it.
@@ -94,7 +79,7 @@ class TrustModel:
                 times as far; otherwise each is in a release of its own.
         """
         request = Request(shape, statistics, 0, False, last_transitions, together)
-        made: BatchMechanism = self._least(request, "batch")
+        made: BatchMechanism = self._calibrated(request, "batch")
         return made
 
     def calibrate_stream(
@@ -106,7 +91,7 @@ class TrustModel:
         statistics: tuple[str, ...] = STATISTICS,
         last_transitions: bool = True,
     ) -> ContinualMechanism:
-        """For a release after every episode, in simulations; least noise at the worst time.
+        """For a release after every episode, in simulations.
 
         Args:
             shape: states, actions, horizon.
@@ -117,10 +102,10 @@ class TrustModel:
         """
         _validate.count(episodes=episodes)
         request = Request(shape, statistics, episodes, stationary, last_transitions, False)
-        made: ContinualMechanism = self._least(request, "continual")
+        made: ContinualMechanism = self._calibrated(request, "continual")
         return made
 
-    def _least(self, request: Request, schedule: Schedule) -> Any:
+    def _calibrated(self, request: Request, schedule: Schedule) -> Any:
         check_shape(request.shape)
         _validate.truth(
             stationary=request.stationary,
@@ -128,22 +113,25 @@ class TrustModel:
             together=request.together,
         )
         self._check_returning(schedule)
-        possible = _possible(self.candidates(schedule), schedule, request)
-        return least_noise(possible, request.episodes or 1)
+        trust = self.rule(request, schedule)
+        spec = trust.spec(schedule)
+        spec.check_printed(trust)
+        spec.check_returning(getattr(trust, "participations", 1))
+        mechanism = spec.load().calibrate(spec, trust, request)
+        _check_delivered(mechanism, spec, trust)
+        _check_together(mechanism, spec, trust, request)
+        if (rho := getattr(trust, "rho", None)) is not None:
+            mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=rho))
+        return mechanism
 
-    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
-        """The explicit trust models among which ``mechanism="auto"`` takes the least noise.
-
-        >>> [c.mechanism for c in Central(epsilon=1, delta=1e-6).candidates("batch")]
-        ['gaussian', 'laplace']
-        """
-        self.resolve(schedule)  # refuses what does not exist
-        return (self,)
+    def rule(self, request: Request, schedule: Schedule) -> "TrustModel":
+        """This trust model with its mechanism by name, if the choice is open."""
+        return self
 
     def resolve(self, schedule: Schedule) -> str:
         """The mechanism's name for this schedule: the one asked for, or the default.
 
-        The default of ``"auto"`` for callers that know no problem size; see `candidates`.
+        The default of ``"auto"`` for callers that know no problem size; see `rule`.
         """
         table = mechanisms(self.name, schedule)
         if not table:
@@ -167,29 +155,6 @@ class TrustModel:
 
     def _check_returning(self, schedule: Schedule) -> None:
         """Whether the schedule knows what was said of people who return."""
-
-
-def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Request) -> list[Any]:
-    """The mechanisms of all candidates that can be calibrated; if none can, the first says why."""
-    found: list[Any] = []
-    refused = None
-    for trust in candidates:
-        spec = trust.spec(schedule)
-        spec.check_printed(trust)
-        spec.check_returning(getattr(trust, "participations", 1))
-        try:
-            mechanism = spec.load().calibrate(spec, trust, request)
-        except CalibrationError as error:
-            refused = refused or error
-        else:
-            _check_delivered(mechanism, spec, trust)
-            _check_together(mechanism, spec, trust, request)
-            if (rho := getattr(trust, "rho", None)) is not None:
-                mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=rho))
-            found.append(mechanism)
-    if not found and refused:
-        raise refused
-    return found
 
 
 def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> None:
@@ -244,7 +209,7 @@ class PrivateTrust(TrustModel):
     Attributes:
         epsilon: the largest privacy loss.
         delta: what is added to the bound on every probability; 0 asks for pure privacy.
-        mechanism: the mechanism by name; ``"auto"`` takes the one with the least noise.
+        mechanism: the mechanism by name; ``"auto"`` leaves it to a rule.
         calibration: ``"exact"`` delivers the guarantee; ``"paper"`` uses the printed constants.
         participations: how many episodes of one person are protected together. Neighbours differ
             in all of them. A person is at most once in a batch.
@@ -292,19 +257,9 @@ class PrivateTrust(TrustModel):
         pure = [spec for spec in table if spec.pure] if self.delta == 0 else []
         return (printing or pure or table)[0].name
 
-    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
-        """Those with the delta asked for, against pure ones, which need none."""
-        named = replace(self, mechanism=self.resolve(schedule))  # refuses what does not exist
-        if self.mechanism != "auto" or self.printed:
-            return (named,)
-        table = mechanisms(self.name, schedule).values()
-        close = [spec for spec in table if spec.auto == "approximate" and self.delta]
-        pure = sorted((spec for spec in table if spec.auto == "pure"), key=lambda s: not s.pure)
-        pure = [] if getattr(self, "rho", None) else pure  # no Gaussian noise
-        found = [replace(self, mechanism=spec.name) for spec in close]
-        delta = 0.0 if self.participations == 1 else self.delta  # several compose, see `Laplace`
-        found += [replace(self, mechanism=spec.name, delta=delta) for spec in pure]
-        return tuple(found) or (named,)
+    def rule(self, request: Request, schedule: Schedule) -> Self:
+        """With the default's name: the first that delivers what is asked for."""
+        return replace(self, mechanism=self.resolve(schedule))
 
     def _check_returning(self, schedule: Schedule) -> None:
         if self.separation > 1 and (self.name, schedule) != ("central", "continual"):
@@ -339,6 +294,23 @@ class Central(PrivateTrust):
         if self.rho is not None:
             self._spend(self.rho)
         super().__post_init__()
+
+    def rule(self, request: Request, schedule: Schedule) -> Self:
+        """Of a batch with a delta Laplace noise where it is less than Gaussian noise.
+
+        By two closed forms: the variance at scale L1/epsilon, and the analytic sigma at L2. Laplace
+        noise needs no delta; for a person in several batches it composes with one (`one_shot`).
+        """
+        open_choice = self.mechanism == "auto" and not self.printed and self.rho is None
+        if schedule == "continual" or not open_choice or self.delta == 0:
+            return super().rule(request, schedule)
+        moved = request.moved(self.participations)
+        laplace = laplace_variance(moved.l1 / float(self.epsilon))
+        pure = laplace <= gaussian_sigma(moved.l2, float(self.epsilon), float(self.delta)) ** 2
+        known = mechanisms(self.name, schedule).values()
+        name = next(spec.name for spec in known if spec.pure is pure)
+        delta = 0.0 if pure and self.participations == 1 else self.delta
+        return replace(self, mechanism=name, delta=delta)
 
     def _spend(self, rho: float) -> None:
         """The epsilon and delta of a budget rho (module docstring)."""

@@ -26,6 +26,7 @@ from discreet.learners.registry import _SHIPPED, get_learner
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import gaussian_epsilon
 from discreet.privacy.certificates import certify, verify
+from discreet.privacy.mechanisms.base import Request
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.trust import TRUST_MODELS
 from discreet.study.dossier import page, review
@@ -335,7 +336,7 @@ def settled_by(trust, learner="flow-ucb", stationary=False, **settings):
     return review.settled(bundle, said), said
 
 
-@pytest.mark.parametrize("learner", [n for n, one in _SHIPPED.items() if one.schedule == "batch"])
+@pytest.mark.parametrize("learner", [n for n in _SHIPPED if get_learner(n).schedule == "batch"])
 @pytest.mark.parametrize("name", [
     f"{m.trust} {m.name}" for m in everything() if m.schedule == "batch" and m.trust != "none"
 ])  # fmt: skip
@@ -352,11 +353,12 @@ def test_the_review_settles_what_every_learner_and_mechanism_releases(learner, n
         assert all(len(due[field]) == 1 for field in due if field != "users")
 
 
-def test_the_review_knows_what_auto_compares():
+def test_the_review_knows_what_auto_takes():
     for model in ("central", "local", "shuffle"):
         kind = TRUST_MODELS[model]
         trusts = [kind(1.0, delta, participations=m) for delta in (0.0, 1e-6) for m in (1, 2)]
-        found = {c.mechanism for t in trusts for c in t.candidates("batch")}
+        sizes = [Request(Shape(4, 2, horizon)) for horizon in (1, 6)]
+        found = {t.rule(one, "batch").mechanism for t in trusts for one in sizes}
         assert found == set(review.AUTO[kind.__name__])
 
 

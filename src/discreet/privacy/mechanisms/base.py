@@ -41,7 +41,7 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.sensitivity import STATISTICS, Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -72,6 +72,19 @@ class Request(NamedTuple):
     stationary: bool = False
     last_transitions: bool = True
     together: bool = False
+
+    def moved(self, participations: int = 1, *, separation: int = 1) -> Sensitivity:
+        """How far one person moves the released counters."""
+        together = self.together and participations > 1
+        return Sensitivity.of(
+            self.shape.horizon,
+            self.statistics,
+            stationary=self.stationary,
+            last_transitions=self.last_transitions,
+            participations=participations,
+            separation=separation,
+            together=together,
+        )
 
     def check(self) -> None:
         """Refuse a batch that would release nothing."""

@@ -165,11 +165,8 @@ class BitsBatch(BatchMechanism):
         return "binomial", {"trials": trials, "probability": probability, **moved}
 
     def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
-        """The noise of every user, and what other messages with the same bits would betray."""
-        each, split = self.bits(users), trust.paper != "000"
-        shape, epsilon, delta = self.shape, cast("Shuffle", trust).epsilon, self.delta
-        printed = printed_shuffle(shape, epsilon, delta, split=split).bits(users)
-        nobody, everybody = integer_messages_delta(printed)
+        """The noise of every user."""
+        each = self.bits(users)
         return {
             "noise_bits": {
                 "per_user_and_counter": each.bits,
@@ -177,8 +174,6 @@ class BitsBatch(BatchMechanism):
                 "fair_bits_in_all": 4 * each.variance(users),
                 "drawn_from_a_table": bool(each.weights),
             },
-            "delta_of_integer_messages": {"nobody_else": nobody, "everybody_else": everybody},
-            "delta_of_whole_vectors": whole_vectors_delta(each, self.shape.horizon),
         }
 
     def bits(self, users: int) -> NoiseBits:

@@ -38,7 +38,6 @@ class MechanismSpec:
             that makes them; or ``"module:name"``, in this package if it begins with a dot.
         pure: it delivers delta = 0, whatever delta is asked for.
         papers: that print constants for it; ``calibration="paper"`` means the first one's.
-        auto: compared under ``mechanism="auto"``, with the delta asked for or at delta = 0.
         returning: its calibrator counts several participations of one person.
         randomises: data themselves, instead of adding noise to counters.
         on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
@@ -56,7 +55,6 @@ class MechanismSpec:
     calibrator: Any
     pure: bool = False
     papers: tuple[str, ...] = ()
-    auto: Literal["", "approximate", "pure"] = ""
     returning: bool = False
     randomises: bool = False
     on_devices: bool = False
@@ -137,14 +135,13 @@ _FLIPS = "randomized-response"
 _MECHANISMS: list[MechanismSpec] = [
     _of("none", "batch", "none", ".additive:none"),
     _of("none", "continual", "none", ".additive:none_continual"),
-    _of("central", "batch", "gaussian", ".one_shot:gaussian", auto="approximate"),
-    _of("central", "batch", "laplace", ".one_shot:laplace", pure=True, auto="pure"),
+    _of("central", "batch", "gaussian", ".one_shot:gaussian"),
+    _of("central", "batch", "laplace", ".one_shot:laplace", pure=True),
     _of(
         "central",
         "continual",
         "toeplitz",
         ".toeplitz:toeplitz",
-        auto="approximate",
         losses=True,
     ),
     _of(
@@ -153,7 +150,6 @@ _MECHANISMS: list[MechanismSpec] = [
         "tree-signed",
         ".tree:tree_signed",
         pure=True,
-        auto="pure",
         losses=True,
     ),
     _of(
@@ -219,7 +215,8 @@ _MECHANISMS: list[MechanismSpec] = [
     ),
     _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000"), returning=False),
 ]
-"""The first of a trust model and schedule is its default."""
+"""The first of a trust model and schedule that is pure, or printed, where that is asked for, is its
+default (`trust`)."""
 
 _ENCODERS = {
     "histogram": "._devices:HistogramEncoder",
