@@ -92,9 +92,9 @@ def digest(how: dict[str, Any], seed: int) -> str:
     kept, refused = hashlib.sha256(), 0
     for variant in VARIANTS[schedule]:
         try:
-            result = discreet.learn(
-                mdp, episodes=EPISODES[schedule], seed=seed, **how, **budget, **variant
-            )
+            what = {**how, **budget, **variant, "episodes": EPISODES[schedule], "seed": seed}
+            run = discreet.run_paper if paper else discreet.learn
+            result = run(mdp=mdp, **what)
         except discreet.errors.UnsupportedError:
             refused += 1
             kept.update(REFUSED.encode())

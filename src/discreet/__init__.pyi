@@ -14,6 +14,7 @@ from discreet.device.policy import load_policy as load_policy
 from discreet.lab.results import load as load
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.learn import learn as learn
+from discreet.learners.learn import run_paper as run_paper
 from discreet.mdp.check import check_mdp as check_mdp
 from discreet.mdp.environments.registry import make as make
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium

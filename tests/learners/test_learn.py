@@ -5,11 +5,17 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
+from discreet.adversarial.uc_o_reps import UcORepsSettings
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners import EliminationSettings, FlowSettings
+from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.learn import make_batch_learner, run_batches
-from discreet.learners.registry import get_learner
+from discreet.learners.optimists import DpUcbviSettings
+from discreet.learners.registry import get_learner, learner_names
 from discreet.learners.result import ReturnCurve
+from discreet.learners.settings import OwnSettings
+from discreet.mdp import uniform_policy
 from discreet.privacy.trust import TrustModel
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=4)
@@ -52,17 +58,63 @@ def test_what_is_no_world_and_no_trust_model_is_one_sentence(mdp, changes, sente
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "got neither"),
-        ({"paper": "001"}, "Expected an epsilon for paper '001'"),
-        ({"paper": "001", "learner": "pe", "epsilon": 1}, "paper='001' or learner="),
-        ({"paper": "001", "trust": discreet.NoPrivacy(), "epsilon": 1}, "paper='001' or trust="),
+        ({"learner": None}, "Expected learner='flow-ucb', for instance"),
+        ({"learner": dict}, "got <class 'dict'>"),
+        ({"learner": "pe", "paper": "001"}, r"write discreet\.run_paper\('001', mdp, epsilon=1"),
         ({"learner": "pe", "epsilon": 1}, "epsilon in a trust model"),
         ({"learner": "pe", "delta": 1e-5}, "delta in a trust model"),
+        ({"learner": OwnSettings()}, "settings of a registered learner, got a OwnSettings"),
     ],
 )
-def test_a_learner_or_a_paper(given, words):
+def test_what_is_no_learner_is_one_sentence(given, words):
     with pytest.raises(InvalidInputError, match=words):
         discreet.learn(RIVER, episodes=10, **given)
+
+
+class Once(BatchLearner):
+    """One batch of random actions, in no registry."""
+
+    statistics = ("rewards",)
+
+    def ask(self):
+        return Batch(uniform_policy(self.problem.shape), self.problem.episodes)
+
+    def tell(self, counts):
+        pass
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("learner", "plain"),
+    [
+        (FlowSettings(batches=5), {"learner": "flow-ucb", "batches": 5}),
+        (get_learner("flow-ucb"), {"learner": "flow-ucb"}),
+        (FlowUCB, {"learner": "flow-ucb"}),
+        (EliminationSettings(confidence=0.2), {"learner": "sdp-pe", "confidence": 0.2}),
+        (DpUcbviSettings.practical(clip=True), {"learner": "dp-ucbvi", "clip": True}),
+        (UcORepsSettings.practical(rate=0.5), {"learner": "private-uc-o-reps", "rate": 0.5}),
+    ],
+    ids=str,
+)
+def test_a_learner_is_a_name_or_settings_or_a_specification_or_a_class(learner, plain):
+    how = {"trust": discreet.Central(1, 1e-6), "episodes": 400, "seed": 3}
+    one, other = (
+        discreet.learn(RIVER, learner=learner, **how),
+        discreet.learn(RIVER, **plain, **how),
+    )
+    assert (one.learner, one.settings) == (other.learner, other.settings)
+    np.testing.assert_array_equal(one.regret.values, other.regret.values)
+
+
+def test_a_class_of_ones_own_needs_no_registry():
+    found = discreet.learn(RIVER, learner=Once, trust=discreet.Shuffle(1, 1e-6), episodes=50)
+    assert (found.learner, found.extras["batches"]) == ("Once", [50])
+    assert "Once" not in learner_names()
 
 
 @pytest.mark.parametrize(

@@ -133,3 +133,10 @@ def test_what_is_no_deferring_policy_is_refused(actions):
 def test_a_place_that_is_not_there_is_refused(step, state):
     with pytest.raises(InvalidInputError, match="Expected"):
         DEFERRING.action(step, state, behaviour=0)
+
+
+def test_every_policy_says_its_likeliest_actions():
+    one = StochasticPolicy(np.array([[[0.2, 0.8], [0.5, 0.5]]]))
+    other = DeterministicPolicy(np.array([[0, 1]]))
+    assert one.actions.tolist() == [[1, 0]]
+    assert MixturePolicy((one, other), np.array([0.4, 0.6])).actions.tolist() == [[0, 1]]

@@ -77,7 +77,7 @@ def test_the_trust_model_is_as_printed_unless_somebody_says_otherwise():
 
 @pytest.mark.core
 def test_an_epsilon_is_asked_for_with_an_example():
-    with pytest.raises(InvalidInputError, match="paper='000', epsilon=1"):
+    with pytest.raises(InvalidInputError, match=r"run_paper\('000', mdp, epsilon=1"):
         PRESET.trust_model(None)
 
 
@@ -447,7 +447,7 @@ def test_a_paper_runs_by_its_name(name):
     small = dict(preset.reference.parameters) if preset.paper == "002" else river
     mdp = discreet.make(preset.reference.environment, **small)
     epsilon = 20.0 if "randomized" in name else 1.0
-    result = quietly(discreet.learn, mdp, paper=name, epsilon=epsilon, episodes=200)
+    result = quietly(discreet.run_paper, name, mdp, epsilon=epsilon, episodes=200)
     assert result.learner == preset.learner
     assert result.settings["paper"] == name
     assert result.settings["constants"] == "theory"
@@ -464,11 +464,11 @@ def test_a_paper_runs_by_its_name(name):
 def test_exact_noise_makes_the_claim_of_a_paper_true():
     mdp = RiverSwim(states=3, horizon=3)
     for name in ("001", "003-jdp"):
-        result = discreet.learn(mdp, paper=name, epsilon=1, calibration="exact", episodes=200)
+        result = discreet.run_paper(name, mdp, epsilon=1, calibration="exact", episodes=200)
         assert result.guarantee.epsilon == 1.0
         assert result.guarantee.claimed is None
-    practical = discreet.learn(
-        mdp, paper="001", epsilon=1, delta=1e-6, calibration="exact", episodes=200,
+    practical = discreet.run_paper(
+        "001", mdp, epsilon=1, delta=1e-6, calibration="exact", episodes=200,
         structure="practical", constants="practical",
     )  # fmt: skip
     assert practical.guarantee.delta == 1e-6
@@ -506,12 +506,12 @@ def test_literal_is_the_default_and_repairs_are_named(name):
 def test_002_with_the_last_transition(name):
     preset, at = get_preset(name), get_preset(name).reference
     mdp = discreet.make(at.environment, **at.parameters)
-    run = {"paper": name, "epsilon": at.epsilon, "episodes": 50}
+    run = {"epsilon": at.epsilon, "episodes": 50}
     for literal, (epsilon, delta) in (
         (True, (preset.delivers.epsilon, preset.delivers.delta)),
         (False, REPAIRED[name]),
     ):
-        found = quietly(discreet.learn, mdp, literal=literal, **run).guarantee
+        found = quietly(discreet.run_paper, name, mdp, literal=literal, **run).guarantee
         assert rounded_up(found.epsilon) == rounded_up(epsilon)
         assert rounded_up(found.delta) == rounded_up(delta)
 

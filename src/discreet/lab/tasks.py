@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -245,16 +245,16 @@ def lost(task: Task, reason: str) -> Outcome:
 
 
 def _run(task: Task) -> Record:
-    from discreet.learners.learn import learn
+    from discreet.learners.learn import learn, run_paper
 
     cell, trust = task.cell, task.cell.trust
     mdp = build_environment(cell.environment, cell.seed, task.run)
-    what: dict[str, Any] = {"learner": cell.learner.name, "trust": trust}
+    what = {"episodes": cell.episodes, "seed": cell.seed, "run": task.run, **cell.learner.settings}
     if cell.learner.paper and isinstance(trust, PrivateTrust):  # a preset has both
-        what = {name: getattr(trust, name) for name in ("epsilon", "delta", "calibration")}
-        what["paper"] = cell.learner.paper
-    what |= cell.learner.settings
-    result = learn(mdp, episodes=cell.episodes, seed=cell.seed, run=task.run, **what)
+        printed = {name: getattr(trust, name) for name in ("epsilon", "delta", "calibration")}
+        result = run_paper(cell.learner.paper, mdp, **printed, **what)
+    else:
+        result = learn(mdp, learner=cell.learner.name, trust=trust, **what)
     gap, signal = _scale(mdp, result)
     curve, returns = result.regret.episodes, None
     if result.returns is not None:

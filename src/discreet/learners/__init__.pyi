@@ -4,6 +4,9 @@ from discreet.learners.base import ContinualLearner as ContinualLearner
 from discreet.learners.base import Problem as Problem
 from discreet.learners.check import LearnerReport as LearnerReport
 from discreet.learners.check import check_learner as check_learner
+from discreet.learners.elimination.settings import EliminationSettings as EliminationSettings
+from discreet.learners.explore_then_commit import ExploreSettings as ExploreSettings
+from discreet.learners.flow_ucb.learner import FlowSettings as FlowSettings
 from discreet.learners.registry import LearnerSpec as LearnerSpec
 from discreet.learners.registry import get_learner as get_learner
 from discreet.learners.registry import learner_names as learner_names
@@ -12,3 +15,4 @@ from discreet.learners.result import RegretCurve as RegretCurve
 from discreet.learners.result import Result as Result
 from discreet.learners.settings import ContinualSettings as ContinualSettings
 from discreet.learners.settings import Settings as Settings
+from discreet.learners.trial import TrialSettings as TrialSettings

@@ -1,11 +1,11 @@
-"""The front door: ``discreet.learn`` runs any registered learner on a known MDP.
+"""The front door: `learn` runs any learner on a known MDP, `run_paper` what a paper prints.
 
 A batch learner runs here: ask, let users run the policy, release, tell. Regret is exact, never
 realised. The continual schedule is in `learners.continual`.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -14,7 +14,12 @@ from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
-from discreet.learners.registry import LearnerSpec, get_learner
+from discreet.learners.registry import (
+    LearnerSpec,
+    get_learner,
+    spec_of_class,
+    spec_of_settings,
+)
 from discreet.learners.result import (
     NO_REGRET,
     RegretRecorder,
@@ -22,6 +27,7 @@ from discreet.learners.result import (
     ReturnCurve,
     noise_deviations,
 )
+from discreet.learners.settings import Settings
 from discreet.mdp.counts import Counts
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
@@ -33,35 +39,29 @@ from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model
 
+Learner: TypeAlias = "str | LearnerSpec | Settings | type[BatchLearner] | type[ContinualLearner]"
+"""A registered name, a specification, settings (`FlowSettings(batches=5)`) or a class of one's
+own."""
+
 
 def learn(
-    mdp: TabularMDP | Simulator,
+    mdp: TabularMDP | LayeredMDP | Simulator,
     *,
-    learner: str | None = None,
+    learner: Learner,
     trust: TrustModel | None = None,
     episodes: int,
     seed: int = 0,
     run: int = 0,
-    paper: str | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
     **settings: Any,
 ) -> Result:
     """Simulate ``episodes`` users of ``mdp`` under a learner and a trust model.
 
-    ``paper="001", epsilon=1`` runs the algorithm of a paper as printed, instead of a learner and a
-    trust model. With ``calibration="exact"`` it keeps its mechanism and delivers what it claims.
-    With ``literal=False`` inconsistencies of the printed text are repaired. Settings replace
-    printed ones.
-
     Args:
         mdp: the true model; the learner sees only private statistics of its users. An environment
             without a model (`discreet.mdp.simulator`) is played, with returns instead of regret.
-        learner: a registered name (``discreet list``).
+        learner: a registered name (``discreet list``), settings of a learner, its specification, or
+            a class of your own.
         trust: who sees raw episodes; None means no privacy.
-        paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.
-        epsilon: the epsilon that the paper's algorithm claims.
-        delta: likewise; None takes the paper's own.
         episodes: K, the number of users.
         seed: an integer that fixes every random draw.
         run: the number of the run, among independent runs with one seed.
@@ -71,59 +71,99 @@ def learn(
     Returns:
         The exact expected regret curve, the last policy and the guarantee delivered.
     """
-    _validate.count(episodes=episodes)
-    seeds = RunSeeds(seed, run)
-    if paper is None:
-        _refuse_without_paper(learner, epsilon=epsilon, delta=delta)
-        return _learn(mdp, str(learner), trust, episodes, seeds, settings)
-    for name, value in (("learner", learner), ("trust", trust)):
-        if value is not None:
+    for name in ("epsilon", "delta"):
+        if name in settings:
             raise InvalidInputError(
-                f"Expected paper={paper!r} or {name}=, got both; the preset has its own {name}."
+                f"Expected {name} in a trust model, got {name}={settings[name]!r}; write "
+                f"trust=discreet.Central({name}={settings[name]!r})."
             )
+    if "paper" in settings:
+        raise InvalidInputError(
+            f"learn(paper=...) is run_paper(...) now; write "
+            f"discreet.run_paper({settings['paper']!r}, mdp, epsilon=1, episodes={episodes})."
+        )
+    spec, own = specified(learner)
+    return _learn(mdp, spec, trust, episodes, RunSeeds(seed, run), {**own, **settings})
+
+
+def run_paper(
+    paper: str,
+    mdp: TabularMDP | LayeredMDP | Simulator,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    episodes: int,
+    seed: int = 0,
+    run: int = 0,
+    calibration: str | None = None,
+    **settings: Any,
+) -> Result:
+    """Simulate the algorithm of a paper as printed: statistics, noise, constants, schedule.
+
+    Args:
+        paper: a preset (``discreet list papers``).
+        mdp: the true model.
+        epsilon: that the paper's algorithm claims.
+        delta: likewise; None takes the paper's own.
+        episodes: K, the number of users.
+        seed: an integer that fixes every random draw.
+        run: the number of the run, among independent runs with one seed.
+        calibration: ``"exact"`` keeps the mechanism and delivers what it claims.
+        settings: of the learner, in place of printed ones; ``literal=False`` repairs what
+            contradicts itself in the printed text.
+
+    Returns:
+        As `learn`; the guarantee says what is delivered, and what the paper claims.
+    """
     preset = get_preset(paper)
-    trust = preset.trust_model(epsilon, delta, settings.pop("calibration", None))
-    result = _learn(mdp, preset.learner, trust, episodes, seeds, preset.chosen(settings))
+    trust = preset.trust_model(epsilon, delta, calibration)
+    spec, seeds = get_learner(preset.learner), RunSeeds(seed, run)
+    result = _learn(mdp, spec, trust, episodes, seeds, preset.chosen(settings))
     why = preset.view(mdp.shape, trust)
     seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
     return replace(result, guarantee=seen, settings={**result.settings, "paper": preset.name})
 
 
-def _refuse_without_paper(learner: str | None, **given: float | None) -> None:
-    if learner is None:
-        raise InvalidInputError(
-            "Expected learner='flow-ucb', for instance, or paper='001', got neither; "
-            "`discreet list` names them."
-        )
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidInputError(
-                f"Expected {name} in a trust model, got {name}={value!r}; write "
-                f"trust=discreet.Central({name}={value!r}), or name a paper."
-            )
+def specified(learner: Learner) -> tuple[LearnerSpec, dict[str, Any]]:
+    """A specification, and the settings that came with it."""
+    if isinstance(learner, str):
+        return get_learner(learner), {}
+    if isinstance(learner, LearnerSpec):
+        return learner, {}
+    if isinstance(learner, Settings):
+        return spec_of_settings(type(learner)), learner.to_toml()
+    if isinstance(learner, type) and issubclass(learner, BatchLearner | ContinualLearner):
+        return spec_of_class(learner), {}
+    raise InvalidInputError(
+        f"Expected learner='flow-ucb', for instance, its settings, its specification or a class of "
+        f"learners, got {learner!r}; `discreet list` names them."
+    )
 
 
 def _learn(
-    mdp: TabularMDP | Simulator,
-    learner: str,
+    mdp: TabularMDP | LayeredMDP | Simulator,
+    spec: LearnerSpec,
     trust: TrustModel | None,
     episodes: int,
     seeds: RunSeeds,
     settings: dict[str, Any],
 ) -> Result:
-    spec = get_learner(learner)
+    _validate.count(episodes=episodes)
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
     _check_mdp(mdp, spec)
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
+    world = cast("TabularMDP | Simulator", mdp)
     if spec.schedule == "continual":
         from discreet.learners.continual import run_continual
 
-        return run_continual(continual_kind(spec), mdp, trust, episodes, seeds, **settings)
-    problem = public_facts(mdp, episodes, stationary=declared_stationary(mdp, spec, settings))
+        kind = continual_kind(spec)
+        return run_continual(kind, world, trust, episodes, seeds, **settings)
+    declared = declared_stationary(world, spec, settings)
+    problem = public_facts(world, episodes, stationary=declared)
     made = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
-    return run_batches(mdp, made, seeds, name=spec.name)
+    return run_batches(world, made, seeds, name=spec.name)
 
 
 def _check_mdp(mdp: object, spec: LearnerSpec) -> None:

@@ -5,6 +5,7 @@ A new learner of ours is one file and one line in ``_SHIPPED``; one of yours is 
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
@@ -155,3 +156,30 @@ def get_learner(name: str) -> LearnerSpec:
     module = importlib.import_module(f"discreet.{_SHIPPED[name]}")
     specs: dict[str, LearnerSpec] = module.SPECS
     return specs[name]
+
+
+def spec_of_settings(kind: "type[Settings]") -> LearnerSpec:
+    """The learner that has settings of this kind (of policy elimination: `sdp-pe`)."""
+    for name in reversed(learner_names()):
+        spec = get_learner(name)
+        if spec.settings_type is kind:
+            return spec
+    raise InvalidInputError(
+        f"Expected settings of a registered learner, got a {kind.__name__}; pass the class of the "
+        f"learner, and its settings as keywords."
+    )
+
+
+def spec_of_class(kind: "type[BatchLearner] | type[ContinualLearner]") -> LearnerSpec:
+    """Of a class as it is: a registered one has its own, another takes what its schedule takes."""
+    from discreet.learners.base import BatchLearner
+
+    known = getattr(sys.modules[kind.__module__], "SPECS", {}).values()
+    for spec in (*known, *_REGISTERED.values()):
+        if spec.make is kind:
+            found: LearnerSpec = spec
+            return found
+    name, summary = getattr(kind, "name", kind.__name__), getattr(kind, "summary", "")
+    if issubclass(kind, BatchLearner):
+        return LearnerSpec(name, summary, "ours", "batch", BATCH, make=kind)
+    return LearnerSpec(name, summary, "ours", "continual", CONTINUAL, make=kind)

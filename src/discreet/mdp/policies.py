@@ -72,6 +72,11 @@ class StochasticPolicy:
         object.__setattr__(self, "probabilities", probability_rows(given, "probabilities"))
 
     @property
+    def actions(self) -> IntArray:
+        """``int64[H, S]``, the likeliest action everywhere (the first of several)."""
+        return np.asarray(self.probabilities.argmax(axis=-1), np.int64)
+
+    @property
     def key(self) -> bytes:
         """Bytes that are equal exactly for equal policies of one shape."""
         return b"s" + self.probabilities.tobytes()
@@ -126,6 +131,11 @@ class MixturePolicy:
         """Each component with the same probability."""
         count = max(len(components), 1)
         return cls(tuple(components), np.full(count, 1 / count))
+
+    @property
+    def actions(self) -> IntArray:
+        """``int64[H, S]``, the likeliest actions of the likeliest component."""
+        return self.components[int(self.weights.argmax())].actions
 
     @property
     def key(self) -> bytes:

@@ -63,7 +63,7 @@ class Preset:
     """A paper's algorithm with its privatizer, constants and schedule.
 
     Attributes:
-        name: what ``paper=`` takes; it begins with the paper's number.
+        name: what `run_paper` takes; it begins with the paper's number.
         algorithm: as the paper calls it.
         calibration: which printed constants the release has.
         settings: of the learner, as printed; ``literal`` is among them where ``repairs`` are.
@@ -146,7 +146,7 @@ class Preset:
         if epsilon is None:
             raise InvalidInputError(
                 f"Expected an epsilon for paper {self.name!r}, got none; write for instance "
-                f"paper={self.name!r}, epsilon=1."
+                f"run_paper({self.name!r}, mdp, epsilon=1, ...)."
             )
         return make_trust(
             self.trust,
