@@ -62,6 +62,7 @@ class Batch:
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Batch":
+        """The inverse of `to_dict`."""
         seen = data["occupancy"]
         seen = None if seen is None else np.array(seen)
         return cls(policy_from_dict(data), int(data["users"]), seen)

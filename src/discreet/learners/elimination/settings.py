@@ -70,6 +70,7 @@ class EliminationSettings(Settings):
 
     @property
     def forgets(self) -> bool:
+        """Whether a stage uses its own data alone."""
         return self.structure == "paper" if self.forgetting is None else self.forgetting
 
     @property
