@@ -2,19 +2,15 @@
 
 import math
 import time
-import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from discreet.lab.tasks import Cell, Outcome, Task, execute
 from discreet.learners.registry import get_learner
 
-_FIRST = {"continual": 200, "batch": 20_000}  # users of the first rehearsal
-_BATCHES_PER_DECADE = 5.0  # for each batch of the first rehearsal: flow-ucb on ICU-Sepsis
-_LONG_ENOUGH = {"continual": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
-_MEASURED = (10_000, 20_000)  # users: noise is drawn in blocks of at most 8,192 episodes
+_USERS = {"continual": 2_000, "batch": 20_000}  # of a rehearsal
+_BATCHES_PER_DECADE = 5.0  # for each batch of the rehearsal: flow-ucb on ICU-Sepsis
+_PER_USER = 60.0  # bytes of a run: a stream of noise and what is recorded
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals, without compilation
 _START = 1.5  # seconds in which a worker process starts and loads
@@ -52,24 +48,25 @@ class Forecast:
 def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
     """What these tasks will take on ``jobs`` processes of this machine.
 
-    Every kind of task is rehearsed, until the patience for rehearsals is over. What they compile
-    the runs find compiled.
+    Every kind of task is rehearsed once, until the patience for rehearsals is over. What that
+    compiles the runs find compiled. Times may be off by a factor of two.
     """
     if not tasks:
         return Forecast(0, 0.0, 0.0)
     began, processes = time.monotonic(), min(jobs, len(tasks))
     ordered = sorted((task.cell for task in tasks), key=lambda cell: cell.episodes)
-    runs, largest = Counter(map(_kind, ordered)), {_kind(cell): cell for cell in ordered}
-    rehearsed: dict[str, _Rehearsed] = {}
+    largest = {_kind(cell): cell for cell in ordered}
+    costs: dict[str, Callable[[int], float]] = {}
     problems: list[str] = []
+    spent = 0.0
     for kind, cell in largest.items():
-        if not rehearsed or sum(one.seconds for one in rehearsed.values()) < _PATIENCE:
-            rehearsed[kind] = _rehearse(cell, runs[kind] / processes, problems)
+        if not costs or spent < _PATIENCE:
+            costs[kind], seconds = _rehearse(cell, problems)
+            spent += seconds
     rehearsal = time.monotonic() - began
-    last = rehearsed[next(reversed(rehearsed))]
-    total = sum(rehearsed.get(_kind(cell), last).cost(cell.episodes) for cell in ordered)
-    growth = max(one.slope * largest[kind].episodes for kind, one in rehearsed.items())
-    each, waiting = _resident() + growth, 0.0 if processes == 1 else _START
+    last = costs[next(reversed(costs))]
+    total = sum(costs.get(_kind(cell), last)(cell.episodes) for cell in ordered)
+    each, waiting = _resident() + _PER_USER * ordered[-1].episodes, _START * (processes > 1)
     return Forecast(
         runs=len(tasks),
         seconds=rehearsal + total / processes + waiting,
@@ -85,41 +82,28 @@ def _kind(cell: Cell) -> str:
     return repr((cell.environment, cell.learner, trust))
 
 
-class _Rehearsed(NamedTuple):
-    """What rehearsals of one kind said."""
+def _rehearse(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
+    """Seconds of a run by its users, from one with a part of them; and the seconds that it took.
 
-    cost: Callable[[int], float]  # seconds of a run by its users
-    slope: float  # bytes that each user adds
-    seconds: float  # that they took, without compilation
-
-
-def _rehearse(cell: Cell, runs: float, problems: list[str]) -> _Rehearsed:
-    """Rehearse with more and more users while it takes at most half the time of the ``runs``."""
-    spec = get_learner(cell.learner.name)
+    A continual learner pays per user. A batch learner pays per batch, and batches grow with the
+    logarithm of the users, unless users are played one by one.
+    """
     played = "reward_range" in cell.environment.parameters  # no model: every user takes time
-    batch = spec.schedule == "batch" and not played
-    schedule = "batch" if batch else "continual"
-    enough = _LONG_ENOUGH[schedule]
-    users = min(_FIRST[schedule], cell.episodes)
-    first = _executed(cell, users)  # compiles and calibrates, so it counts only if it is alone
+    batch = get_learner(cell.learner.name).schedule == "batch" and not played
+    users = min(_USERS["batch" if batch else "continual"], max(cell.episodes // 2, 1))
+    first = _executed(cell, min(users, 200))  # compiles and calibrates
     if first.error is not None:
         problems.append(first.error)
-    times, spent, warm = [(users, first.seconds)], first.seconds, False
-    while True:
-        cost = extrapolated(times, schedule)
-        half = runs * cost(cell.episodes) / 2
-        told = len(times) > 1 and times[-1][1] > enough  # two points tell a slope
-        ahead = min(users * (100 if batch else 4), cell.episodes) if warm else users
-        over = told or times[-1][1] > _PATIENCE or len(times) > 8 or spent + cost(ahead) > half
-        if over or (warm and ahead == users):
-            break
-        times = [*times, (ahead, _run(cell, ahead))] if warm else [(ahead, _run(cell, ahead))]
-        users, spent, warm = ahead, spent + times[-1][1], True
-    few, more = _MEASURED
-    if batch or cell.episodes <= more or spent + cost(few + more) >= min(_PATIENCE, half):
-        return _Rehearsed(cost, 0.0, spent)
-    slope = max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
-    return _Rehearsed(cost, slope, spent + cost(few + more))
+        return lambda _: 0.0, 0.0
+    seconds = _run(cell, users)
+    if batch:
+        return (
+            lambda episodes: (
+                seconds * (1 + _BATCHES_PER_DECADE * max(math.log10(episodes / users), 0.0))
+            ),
+            seconds,
+        )
+    return lambda episodes: seconds * episodes / users, seconds
 
 
 def _run(cell: Cell, users: int) -> float:
@@ -135,46 +119,6 @@ def _run(cell: Cell, users: int) -> float:
 
 def _executed(cell: Cell, users: int) -> Outcome:
     return execute(Task(replace(cell, episodes=users), 0))
-
-
-def extrapolated(times: Sequence[tuple[int, float]], schedule: str) -> Callable[[int], float]:
-    """Seconds of a run by its users, from the users and seconds of rehearsals, of which two count.
-
-    A continual learner pays per user: a line. A batch learner pays per batch, and batches grow with
-    the logarithm of the users or a little faster: the geometric mean of a line in the logarithm and
-    of a power. After a single rehearsal they are taken to grow as they do on ICU-Sepsis.
-
-    >>> cost = extrapolated([(100, 1.0), (10_000, 2.0)], "batch")
-    >>> round(cost(1_000_000), 2)  # 3 by the line, 4 by the power
-    3.46
-    """
-    users, seconds = times[-1]
-    before, earlier = times[-2] if len(times) > 1 else (0, 0.0)
-    if schedule == "continual":
-        slope = max((seconds - earlier) / max(users - before, 1), 0.0)
-        return lambda episodes: max(seconds + slope * (episodes - users), 0.0)
-    if not before:
-        return lambda episodes: (
-            seconds * (1.0 + _BATCHES_PER_DECADE * max(math.log10(episodes / users), 0.0))
-        )
-    doubled = math.log(seconds / earlier) if seconds > earlier > 0 else 0.0
-    steps = math.log(max(users, 2) / before) or 1.0
-
-    def cost(episodes: int) -> float:
-        ahead = math.log(episodes / users) / steps
-        line = seconds + max(seconds - earlier, 0.0) * ahead
-        return math.sqrt(max(line, 0.0) * seconds * math.exp(doubled * ahead))
-
-    return cost
-
-
-def _peak(cell: Cell, users: int) -> int:
-    tracemalloc.start()
-    try:
-        _run(cell, users)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def _resident() -> float:
