@@ -52,18 +52,18 @@ def series(trust="none", epsilon=float("inf"), episodes=1000, scale=1.0, **chang
         "epsilon": epsilon,
         "delta": 0.0,
         "episodes": episodes,
+        "noise": {} if trust == "none" else {"transitions": 10 / epsilon, "rewards": 99.0},
+        "guarantee": {"notion": notion, "epsilon": epsilon, "delta": 0.0},
+        "signal": [50.0, 20.0, 1.0],
+        "settings": {},
+        "version": "9.9",
     }
-    noise = {} if trust == "none" else {"transitions": 10 / epsilon, "rewards": 99.0}
     return Series(
         facts=facts | changes,
         episodes=points,
         regret=np.stack([curve, 2 * curve]),
         uniform=2.0 * points,
-        guarantee={"notion": notion, "epsilon": epsilon, "delta": 0.0},
-        noise=noise,
-        signal=[50.0, 20.0, 1.0],
         seconds=0.1,
-        version="9.9",
     )
 
 

@@ -55,10 +55,10 @@ def test_noise_and_mechanism_are_those_of_the_only_plan(learner, trust, plans, t
     (plan,) = plans  # nothing was calibrated beside the run
     (row,) = summarise(results)
     stated = {name: math.sqrt(v) for name, v in plan.noise_variance(EPISODES).items()}
-    assert row.noise == pytest.approx(stated)
+    assert row.facts["noise"] == pytest.approx(stated)
     assert row.facts["mechanism"] == plan.name
     if trust != "none":
-        assert min(row.noise.values()) > 0
+        assert min(row.facts["noise"].values()) > 0
         assert noise_of(stated) in render(results)
 
 

@@ -277,9 +277,7 @@ def test_a_slope_takes_the_states_of_all_layers_and_the_version_of_its_run(axes)
     expected = bound(22, 2, 6, x[-1], 1.0) / bound(22, 2, 6, x[0], 1.0)
     assert y[-1] / y[0] == pytest.approx(expected)
     axes.clear()
-    plot_bounds(
-        axes, [series(learner="pe"), replace(series(learner="pe"), settings={"fine": "mixture"})]
-    )
+    plot_bounds(axes, [series(learner="pe"), series(learner="pe", settings={"fine": "mixture"})])
     slopes = [name for name in labels(axes) if "its bound" in name]
     assert slopes == ["slope of its bound, sqrt(XAH³K)", "slope of its bound, sqrt(X²AH⁵K)"]
 

@@ -75,7 +75,7 @@ def test_results_of_another_version_keep_their_stamp(folder):
     before = contents(aged(folder))
     results = load(folder)
     assert results.version == "0.0.7"
-    assert {row.version for row in summarise(results)} == {"0.0.7"}
+    assert {row.facts["version"] for row in summarise(results)} == {"0.0.7"}
     page = render(results)
     assert "Made by discreet 0.0.7." in page
     assert f"discreet {discreet.__version__}." not in page
@@ -200,8 +200,8 @@ def test_results_read_back(made):
 
 def test_the_noise_on_counts_leaves_rewards_and_losses_out():
     assert series("local", 2.0).count_noise == 5.0  # 99 is on the rewards
-    assert replace(series(), noise={"losses": 3.0}).count_noise == 0.0
-    assert replace(series(), noise={"transitions": 1.0, "visits": 2.0}).count_noise == 2.0
+    assert series(noise={"losses": 3.0}).count_noise == 0.0
+    assert series(noise={"transitions": 1.0, "visits": 2.0}).count_noise == 2.0
 
 
 def test_a_package_that_is_not_installed_is_said_so(tmp_path, monkeypatch):

@@ -60,7 +60,7 @@ def test_an_unbounded_epsilon_is_infinite():
 def test_lines_that_deliver_nothing_are_told_apart_by_their_claims():
     both = [series("local", epsilon, calibration="paper-001") for epsilon in (0.1, 1.0)]
     for one in both:
-        one.guarantee["epsilon"] = None
+        one.facts["guarantee"]["epsilon"] = None
     claims = ["local, no ε (claimed 0.1)", "local, no ε (claimed 1)"]
     assert labels_of(both) == claims
 

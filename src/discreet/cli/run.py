@@ -365,14 +365,14 @@ def show(results: "Results") -> None:
     cells = [
         [
             row.facts["trust"],
-            pair_of(row.guarantee),
+            pair_of(row.facts["guarantee"]),
             compact(row.facts["episodes"]),
             str(row.runs),
             row.text(row.mean),
             row.spread_text,
             row.share_text,
-            f"{row.seconds:.2f}",
-            f"{row.compile_seconds:.1f}",
+            f"{row.series.seconds:.2f}",
+            f"{row.series.compile_seconds:.1f}",
         ]
         for row in rows
     ]
@@ -393,7 +393,7 @@ def show(results: "Results") -> None:
     print_table(title, columns, cells, right=right, spare=_SPARE)
     for text in meanings(rows):
         say(text)
-    if any(row.guarantee["notion"] != "none" for row in rows):
+    if any(row.facts["guarantee"]["notion"] != "none" for row in rows):
         say(NOTIONS)
     for text in warnings_of(results):
         say(f"Note: {text}")

@@ -202,9 +202,9 @@ def plot_bounds(axes: "Axes", series: Sequence[Series], mdp: "TabularMDP | None"
     for one, (colour, _) in zip(series, styles_of(series), strict=True):
         known = bounds_of(
             one.facts["learner"],
-            one.settings.get("fine"),
+            one.facts["settings"].get("fine"),
             mechanism=one.facts["mechanism"],
-            stationary=one.settings.get("stationary", False),
+            stationary=one.facts["settings"].get("stationary", False),
         )
         bound = known.get(one.facts["trust"])
         if bound is not None:
@@ -228,11 +228,11 @@ def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
 
 def plot_by_epsilon(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Final regret against epsilon; the non-private twin is a horizontal line."""
-    private = [s for s in series if s.guarantee["notion"] != "none"]
+    private = [s for s in series if s.facts["guarantee"]["notion"] != "none"]
     names = {id(one): name for one, name in zip(series, names_of(series), strict=True)}
     _final_lines(axes, private, "epsilon")
     for one in series:
-        if one.guarantee["notion"] == "none":
+        if one.facts["guarantee"]["notion"] == "none":
             axes.axhline(one.final.mean(), color="black", lw=1.4, label=names[id(one)])
     level = float(np.mean([s.uniform[-1] for s in series]))
     axes.axhline(level, color="0.6", lw=1, ls=":", label=UNIFORM)
@@ -291,7 +291,7 @@ def _folded(name: str, width: int = _FOLD) -> str:
 
 def plot_noise(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Noise against signal: expected visits of every counter, and the noise on one of them."""
-    signal = series[0].signal
+    signal = series[0].facts["signal"]
     axes.step(np.arange(1, len(signal) + 1), signal, where="mid", color="black", label="visits")
     for one, name, (colour, style) in _lines(series):
         if one.count_noise > 0:
@@ -583,7 +583,7 @@ def _final_lines(
         if by == "epsilon" and several:
             label = name.partition(", ε")[0]
         elif by == "epsilon":
-            printed = "(paper" in trust_words(one.facts, one.guarantee)
+            printed = "(paper" in trust_words(one.facts)
             label = one.facts["trust"] + " (paper's constants)" * printed
         else:
             label = name

@@ -94,7 +94,7 @@ def write_tables(results: Results, formats: Sequence[str]) -> list[Path]:
     columns: dict[str, Callable[[Row], Any]] = {
         "environment": lambda row: row.facts["environment"],
         "learner": lambda row: name_of(row.facts),
-        "guarantee": lambda row: pair_of(row.guarantee),
+        "guarantee": lambda row: pair_of(row.facts["guarantee"]),
         "episodes": lambda row: row.facts["episodes"],
         "runs": lambda row: row.runs,
         measured_by(every): lambda row: row.mean,
@@ -144,8 +144,9 @@ def write_report(results: Results) -> Path:
 def render(results: Results) -> str:
     """The page as text."""
     templates, rows = _templates(), summarise(results)
-    private = [row for row in rows if row.guarantee["notion"] != "none"]
-    different = {(name_of(row.facts), pair_of(row.guarantee)): row for row in reversed(private)}
+    private = [row for row in rows if row.facts["guarantee"]["notion"] != "none"]
+    kinds = [(name_of(row.facts), pair_of(row.facts["guarantee"])) for row in private]
+    different = dict(zip(reversed(kinds), reversed(private), strict=True))
     policies, colours = _policies(results)
     return templates.get_template("report.html").render(
         experiment=results.experiment,
@@ -268,7 +269,7 @@ def _policies(results: Results) -> tuple[list[dict[str, Any]], list[str]]:
     for entry, actions in found:
         drawn, axes = pyplot().subplots(figsize=(3.4, 2.4), layout="constrained")
         plot_policy(axes, actions, count=count)
-        who = f"{name_of(entry)}, {trust_words(entry, entry['guarantee'])}"
+        who = f"{name_of(entry)}, {trust_words(entry)}"
         where = f"{entry['environment']}, K = {entry['episodes']:,}"
         image = _inline(drawn, f"policy-{entry['cell']}", f"{who}, {where}")
         pictures.append({"svg": image, "who": who, "where": where})

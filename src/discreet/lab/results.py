@@ -15,7 +15,7 @@ import math
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
@@ -330,7 +330,7 @@ class Series:
     """All runs of one cell; see also `Record`.
 
     Attributes:
-        facts: the identifying columns.
+        facts: what its first run stated.
         episodes: recorded episodes, ``[points]``.
         regret: cumulative expected regret, ``[runs, points]``.
         uniform: the uniform policy's cumulative regret (mean over runs), ``[points]``.
@@ -341,17 +341,12 @@ class Series:
         compile_seconds: of all runs together, in which kernels were compiled or read from disk.
     """
 
-    facts: Facts
+    facts: Entry
     episodes: IntArray
     regret: FloatArray
     uniform: FloatArray
-    guarantee: GuaranteeDict
-    noise: Mapping[str, float]
-    signal: Sequence[float]
     seconds: float
-    version: str
     compile_seconds: float = 0.0
-    settings: Mapping[str, Plain] = field(default_factory=dict)
     returns: FloatArray | None = None
     errors: FloatArray | None = None
 
@@ -363,7 +358,7 @@ class Series:
     @property
     def count_noise(self) -> float:
         """Noise on one counter of moves or visits (not on rewards or losses); 0 if unknown."""
-        return max((self.noise.get(name, 0.0) for name in ("transitions", "visits")), default=0.0)
+        return max(self.facts["noise"].get(name, 0.0) for name in ("transitions", "visits"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,23 +387,18 @@ class Results:
         columns = {name: np.asarray(self.table[name]) for name in wanted}
         found = []
         for entry in self.guarantees:
-            rows, values = columns["cell"] == entry["cell"], dict(entry)
+            rows = columns["cell"] == entry["cell"]
             runs = np.unique(columns["run"][rows])
             curves = {name: columns[name][rows].reshape(len(runs), -1) for name in _CURVES}
             played = bool(np.isfinite(curves["return"]).all())
             times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
             one = Series(
-                facts=cast(Facts, {name: values[name] for name in Facts.__annotations__}),
+                facts=entry,
                 episodes=curves["episode"][0],
                 regret=curves["regret"],
                 uniform=curves["uniform_return" if played else "uniform_regret"].mean(axis=0),
-                guarantee=entry["guarantee"],
-                noise=entry["noise"],
-                signal=entry["signal"],
                 seconds=float(np.median([time["seconds"] for time in times])),
-                version=entry["version"],
                 compile_seconds=float(sum(time["compile_seconds"] for time in times)),
-                settings=entry["settings"],
                 returns=curves["return"] if played else None,
                 errors=curves["return_error"] if played else None,
             )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from discreet.lab.results import Facts, Series
+from discreet.lab.results import Entry, Facts, Series
 from discreet.lab.spec import LearnerRow
 from discreet.lab.tasks import GuaranteeDict
 from discreet.privacy.guarantee import rounded_noise, rounded_up
@@ -71,7 +71,7 @@ def labels_of(group: Sequence[Series]) -> list[str]:
     mechanisms = len(kinds) > len({kind[:2] for kind in kinds})
     called = [name_of(one.facts) if mechanisms else one.facts["label"] for one in group]
     several = len(set(called)) > 1
-    words = [trust_words(one.facts, one.guarantee) for one in group]
+    words = [trust_words(one.facts) for one in group]
     labels = [
         f"{name}, {said}" if several else said for name, said in zip(called, words, strict=True)
     ]
@@ -84,8 +84,9 @@ def labels_of(group: Sequence[Series]) -> list[str]:
     ]
 
 
-def trust_words(facts: Facts, guarantee: GuaranteeDict) -> str:
+def trust_words(facts: Entry) -> str:
     """``no privacy``, or the trust model with its epsilon: ``shuffle, ε = 1``."""
+    guarantee = facts["guarantee"]
     if guarantee["notion"] == "none":
         return "no privacy"
     if guarantee["epsilon"] is None:  # several claims may deliver nothing: their lines need names
@@ -97,8 +98,8 @@ def trust_words(facts: Facts, guarantee: GuaranteeDict) -> str:
 
 def label_of(series: Series) -> str:
     """One line by itself, everything said: learner, trust model, epsilon, delta."""
-    text = f"{name_of(series.facts)}, {trust_words(series.facts, series.guarantee)}"
-    private = series.guarantee["notion"] != "none"
+    text = f"{name_of(series.facts)}, {trust_words(series.facts)}"
+    private = series.facts["guarantee"]["notion"] != "none"
     return f"{text}, δ = {rounded_up(series.facts['delta'], 3)}" if private else text
 
 

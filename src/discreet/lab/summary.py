@@ -9,7 +9,7 @@ any small level (five runs: 1/16), so Student's t is used for them.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -17,9 +17,8 @@ import numpy as np
 
 from discreet._types import FloatArray, Plain
 from discreet.errors import InvalidInputError
-from discreet.lab.results import Facts, Results, Series
+from discreet.lab.results import Entry, Facts, Results, Series
 from discreet.lab.style import REGRET, RETURN, labels_of, pair_of
-from discreet.lab.tasks import GuaranteeDict
 
 _DRAWS = 4_000
 _SIGNIFICANT = 0.05
@@ -235,21 +234,32 @@ def verdicts(
 class Row:
     """Final regret of one cell, with everything needed to read it."""
 
-    facts: Facts
-    guarantee: GuaranteeDict
-    noise: Mapping[str, float]
-    version: str
-    runs: int
+    series: Series
     mean: float
     std: float
     low: float
     high: float
-    uniform: float
-    seconds: float
-    compile_seconds: float = 0.0
-    measure: Literal["regret", "return"] = "regret"
     error: float = math.nan
     """Standard error of the mean."""
+
+    @property
+    def facts(self) -> Entry:
+        """What the cell's first run stated."""
+        return self.series.facts
+
+    @property
+    def measure(self) -> Literal["regret", "return"]:
+        """What its numbers are."""
+        return "regret" if self.series.returns is None else "return"
+
+    @property
+    def uniform(self) -> float:
+        """The same of random play."""
+        return float(self.series.uniform[-1])
+
+    @property
+    def runs(self) -> int:
+        return len(self.series.final)
 
     def text(self, value: float) -> str:
         """A regret in whole numbers, a return in four digits, and a bar for nothing."""
@@ -279,20 +289,13 @@ class Row:
 
     def to_dict(self) -> dict[str, Plain]:
         """The shape that scripts rely on."""
-        rate = self.facts["episodes"] / self.seconds if self.seconds > 0 else None
+        facts, seconds = self.facts, self.series.seconds
+        own = {name: facts[name] for name in Facts.__annotations__}  # type: ignore[literal-required]
+        own["requested_mechanism"] = own.pop("requested")
         return {
-            "environment": self.facts["environment"],
-            "learner": self.facts["learner"],
-            "label": self.facts["label"],
-            "trust": self.facts["trust"],
-            "mechanism": self.facts["mechanism"],
-            "requested_mechanism": self.facts["requested"],
-            "noise_std": dict(self.noise),
-            "epsilon": _finite(self.facts["epsilon"]),
-            "delta": self.facts["delta"],
-            "calibration": self.facts["calibration"],
-            "constants": self.facts["constants"],
-            "episodes": self.facts["episodes"],
+            **own,
+            "noise_std": dict(facts["noise"]),
+            "epsilon": _finite(facts["epsilon"]),
             "runs": self.runs,
             self.measure: {
                 "mean": self.mean,
@@ -302,11 +305,11 @@ class Row:
                 **({"error": self.error} if self.measure == "return" else {}),
             },
             f"uniform_{self.measure}": self.uniform,
-            "seconds": self.seconds,
-            "compile_seconds": self.compile_seconds,
-            "episodes_per_second": rate,
-            "guarantee": {k: _finite(cast(Plain, v)) for k, v in self.guarantee.items()},
-            "version": self.version,
+            "seconds": seconds,
+            "compile_seconds": self.series.compile_seconds,
+            "episodes_per_second": facts["episodes"] / seconds if seconds > 0 else None,
+            "guarantee": {k: _finite(cast(Plain, v)) for k, v in facts["guarantee"].items()},
+            "version": facts["version"],
         }
 
 
@@ -343,23 +346,8 @@ def summarise(results: Results) -> list[Row]:
         if series.errors is not None and runs == 1:
             error = float(series.errors[0, -1])
             limits = Band(limits.mean, limits.mean - 1.96 * error, limits.mean + 1.96 * error)
-        row = Row(
-            facts=series.facts,
-            guarantee=series.guarantee,
-            noise=series.noise,
-            version=series.version,
-            runs=runs,
-            mean=float(limits.mean[0]),
-            std=deviation,
-            low=float(limits.low[0]),
-            high=float(limits.high[0]),
-            uniform=float(series.uniform[-1]),
-            seconds=series.seconds,
-            compile_seconds=series.compile_seconds,
-            measure="return" if played else "regret",
-            error=error,
-        )
-        rows.append(row)
+        mean, low, high = (float(line[0]) for line in (limits.mean, limits.low, limits.high))
+        rows.append(Row(series, mean, deviation, low, high, error))
     return rows
 
 
