@@ -33,7 +33,7 @@ from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig
 from discreet.service.demo import users
 from discreet.service.demo.run import Arrangement, Role, ending, free_port, set_up
-from discreet.service.demo.users import diaries, get_world
+from discreet.service.demo.users import answered, get_world
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
@@ -258,7 +258,7 @@ class Site:
                 role.start()
 
     def sent(self):
-        return len(diaries(self.folder))
+        return answered(self.folder / "users", 1)
 
     def study(self):
         return Study.read(self.folder / "analyser" / "study.db")

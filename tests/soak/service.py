@@ -19,13 +19,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from discreet.service.demo.page import Spread, final, simulate
 from discreet.service.demo.run import (
     Arrangement,
     Demo,
     Findings,
     Sight,
     free_port,
+    simulate,
 )
 from helpers.faults import FaultProxy
 from helpers.service_kills import attacked
@@ -53,24 +53,23 @@ def main() -> None:
 
 def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
     """So many studies; the mean of their regret against that of as many simulated runs."""
-    band = simulate(Arrangement(users=users), runs)
+    simulated = simulate(Arrangement(users=users), runs)
     regrets = []
     for number in range(studies):
         arrangement = Arrangement(users=users, seed=number)
         found = Demo(folder / f"study-{number}", arrangement).run(_KILLS)
         check(found, users)
-        regrets.append(final(found.curve))
-        print({"study": number, **found.summary(band)}, flush=True)
-    said = judged(regrets, band)
+        regrets.append(found.regret)
+        print({"study": number, **found.to_dict(simulated)}, flush=True)
+    said = judged(regrets, simulated)
     print(said, flush=True)
     if not said["within"]:
         raise SystemExit("The studies' mean regret is not what the simulation says.")
 
 
-def judged(regrets: list[float], band: Spread) -> dict[str, Any]:
+def judged(regrets: list[float], finals: np.ndarray) -> dict[str, Any]:
     """Whether the mean of studies lies where a mean of as many simulated runs would."""
-    low, high = band.interval
-    finals = band.finals
+    low, high = np.percentile(finals, [2.5, 97.5])
     spread = float(finals.std(ddof=1)) * math.sqrt(1 / len(regrets) + 1 / len(finals))
     away = (float(np.mean(regrets)) - float(finals.mean())) / spread
     return {
@@ -117,7 +116,7 @@ def soak(folder: pathlib.Path, users: int, seconds: float) -> None:
             scales = Scales(show)
             found = show.run(_KILLS, scales, spare=[show.shuffler] if spared else [])
         check(found, users)
-        said: dict[str, Any] = {"soak": number, "users": found.users, "kills": dict(found.kills)}
+        said: dict[str, Any] = {"soak": number, "users": found.users, "kills": found.kills_of}
         said |= {"batches": found.batches, "seconds": found.seconds, "faults": dict(proxy.faults)}
         if spared:
             said |= {"MB at a quarter": round(scales.quarter), "MB at most": round(scales.largest)}

@@ -29,8 +29,7 @@ from discreet.cli.study import DesignOptions, Learning
 from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
-    from discreet.service.demo.page import Spread
-    from discreet.service.demo.run import Demo, Findings
+    from discreet.service.demo.run import Demo
     from discreet.service.protocol.charter import Charter
 
 _PACKAGES = ("cryptography", "starlette", "uvicorn", "httpx", "prometheus_client", "jinja2")
@@ -138,8 +137,7 @@ def demo(
 ) -> None:
     """Run a whole study on this machine with simulated users. It protects nobody."""
     need_extra(_PACKAGES, "service")
-    from discreet.service.demo.page import simulate, write_page
-    from discreet.service.demo.run import Arrangement, Demo, Sight
+    from discreet.service.demo.run import NOT_PROTECTED, Arrangement, Demo, Sight, simulate
 
     if kills < 0 or runs < 2:
         raise InvalidInputError(f"Expected kills >= 0 and runs >= 2, got {kills} and {runs}.")
@@ -168,15 +166,19 @@ def demo(
         )
 
     found = show.run(kills, look)
-    band = simulate(arrangement, runs, lambda run: progress(f"simulated runs: {run} of {runs}"))
+    simulated = simulate(
+        arrangement, runs, lambda run: progress(f"simulated runs: {run} of {runs}")
+    )
     progress.end()
-    page = write_page(folder, arrangement, found, band)
-    seconds = time.monotonic() - began
+    told = found.to_dict(simulated) | {"seconds": time.monotonic() - began}
     if json:
-        echo_json(found.summary(band) | {"seconds": seconds, "page": str(page)})
+        echo_json(told)
     else:
-        _show_findings(found, band, seconds)
-        say(f"The picture: {page}")
+        rows = [[name.replace("_", " "), _worded(value)] for name, value in told.items()]
+        print_table("A study through the service (SIMULATED)", ["what", "found"], rows, right=[1])
+        say("What this arrangement does not protect:")
+        for line in NOT_PROTECTED:
+            say(f"  - {line}")
     if not (found.counted_once and found.ledger_verified and found.forgotten):
         raise DiscreetError(f"The service did not keep what it promises; look into {folder}.")
 
@@ -212,24 +214,13 @@ def _invite(show: "Demo") -> None:
     warn(f"One place of every batch waits for you; {len(links)} such links are in {path}.")
 
 
-def _show_findings(found: "Findings", band: "Spread", seconds: float) -> None:
-    import numpy as np
-
-    from discreet.service.demo.run import NOT_PROTECTED
-
-    rows = [*found.rows(band), ["seconds in all", f"{seconds:,.0f}"]]
-    print_table("A study through the service (SIMULATED)", ["what", "found"], rows, right=[1])
-    curve = []
-    for i in np.unique(np.linspace(0, len(band.users) - 1, 7).astype(int))[1:]:
-        users = int(band.users[i])
-        real = np.interp(users, found.curve.episodes, found.curve.values)
-        numbers = (real, band.low[i], band.middle[i], band.high[i])
-        curve.append([f"{users:,}", *(f"{number:,.1f}" for number in numbers)])
-    columns = ["users", "through the service", "simulated 2.5%", "median", "97.5%"]
-    print_table("Regret so far", columns, curve, right=range(5))
-    say("What this arrangement does not protect:")
-    for line in NOT_PROTECTED:
-        say(f"  - {line}")
+def _worded(value: "Plain") -> str:
+    """A finding: yes or NO, a number, or several with their names."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_worded(part)}" for name, part in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
 
 
 @app.command("tickets")

@@ -77,8 +77,13 @@ class Outbox:
 
         A batch that expired and was announced again counts once.
         """
-        files = self._folder.glob(f"{owner}-*.report")
-        return len({one.name.split("-")[1] for one in files if not one.stat().st_size})
+        return self.owners(owner).count(owner)
+
+    def owners(self, of: str = "*") -> list[str]:
+        """The owner of every report that was answered, one time for each batch."""
+        files = self._folder.glob(f"{of}-*.report")
+        batches = {tuple(one.name.split("-")[:2]) for one in files if not one.stat().st_size}
+        return [owner for owner, _ in batches]
 
     def _path(self, owner: str, name: str) -> Path:
         return self._folder / f"{owner}-{name}.report"

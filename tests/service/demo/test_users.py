@@ -1,35 +1,23 @@
-"""Worlds with names, lives in them, and who has finished."""
+"""Worlds with names, lives in them, and who took part."""
 
 import numpy as np
 import pytest
 
 from discreet.errors import UnknownNameError
-from discreet.service.demo.users import WORLDS, Diary, diaries, episode_of, get_world
+from discreet.service.demo.users import WORLDS, answered, episode_of, get_world
+from discreet.service.participant import Outbox
 from helpers.services import WORLD, announced, charter
 
 
-def test_a_diary_with_a_line_cut_short(tmp_path):
-    path = tmp_path / "users" / "0.diary"
-    diary = Diary(path)
-    assert diary.entries() == {}
-    diary.write(4, "accepted")
-    diary.write(6, "ticketSpent")
-    whole = path.read_bytes()
-    for cut in range(len(whole) + 1):
-        path.write_bytes(whole[:cut])
-        known = Diary(path).entries()
-        assert list(known.items()) == [(4, 1), (6, 1)][: len(known)]
-        assert len(known) == whole[:cut].count(b"\n")
-        diary.write(8, "accepted")  # a torn line is closed, never mixed up with the next
-        assert Diary(path).entries()[8] == 1
-        assert set(Diary(path).entries()) <= {4, 6, 8}
-
-
-def test_diaries_of_all_parts(tmp_path):
-    Diary(tmp_path / "users" / "0.diary").write(0, "accepted")
-    for _ in range(2):
-        Diary(tmp_path / "users" / "1.diary").write(1, "accepted")
-    assert diaries(tmp_path) == {0: 1, 1: 2}
+def test_who_took_part_is_known_from_the_outboxes(tmp_path):
+    """A batch that was announced again is one; more answers than a ticket is worth are refusals."""
+    one, two = Outbox(tmp_path / "outbox-0"), Outbox(tmp_path / "outbox-1")
+    for name in ("0-aa", "0-bb", "1-cc", "2-dd"):
+        one.write("x", name, b"")
+    two.write("y", "1-cc", b"")
+    two.write("z", "1-cc", b"sealed")
+    assert [answered(tmp_path, most) for most in (1, 2, 3)] == [2, 3, 4]
+    assert (one.times("x"), two.times("z")) == (3, 0)
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))

@@ -2,5 +2,4 @@
 
 - `users`: the shipped worlds with names for people, and the process in which simulated users live.
 - `run`: from setting up to what was found; roles are processes that may be killed and come back.
-- `page`: the regret of the real thing beside simulated runs, drawn, and the page at the end.
 """

@@ -1,4 +1,9 @@
-"""A demonstration: what it consists of, its processes, and what was found."""
+"""A demonstration: what it consists of, its processes, and what was found.
+
+Real processes on loopback; some may be killed while they work. What is checked at the end is
+checked from files and from the shuffler's public totals: who took part is in the users' outboxes,
+what was counted is in the analyser's study, what is left in the shuffler's store.
+"""
 
 import contextlib
 import json
@@ -13,27 +18,31 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from discreet import _validate
 from discreet._files import write_atomically
-from discreet._types import Plain
+from discreet._types import FloatArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.learners.result import RegretCurve
+from discreet.learners.learn import learn
+from discreet.mdp.planning import RegretMeter
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.trust import Shuffle
 from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
-from discreet.service.demo.page import LEARNER, Spread, final, real_curve
-from discreet.service.demo.users import World, diaries, get_world
+from discreet.service.demo.users import World, answered, get_world
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Service, Terms, make_tickets, setup_service
 from discreet.study.study import Study
 
+LEARNER = "flow-ucb"
 NOT_PROTECTED = (
     "The users are simulated; this is a rehearsal and protects nobody.",
     "One machine holds every key: it could open every envelope and link it to its ticket. The "
@@ -276,13 +285,6 @@ def wait_until_there(client: Client, shuffler: Role) -> None:
     raise DiscreetError(f"The shuffler does not answer: {shuffler.words}")
 
 
-# A demonstration from setting up to what was found.
-#
-# Real processes on loopback; some may be killed while they work. What is checked at the end is
-# checked from files and from the shuffler's public totals: who took part is in the users' diaries,
-# what was counted is in the analyser's study, what is left in the shuffler's store.
-
-
 PARTS = 2
 """Processes of users."""
 _LOOK = 0.2
@@ -299,72 +301,70 @@ class Sight:
     kills: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a demonstration has found.
 
     Attributes:
         users: counted by the study.
-        batches: likewise.
-        kills: SIGKILLs of every role.
-        counted_once: every report that was taken was counted once, and nobody else; no ticket has
-            given more than the charter says.
         participations: batches that a ticket was worth.
         returned: tickets that were used more than once.
+        batches: counted by the study.
+        kills_of: SIGKILLs of every role.
+        counted_once: every report that was taken was counted once, and nobody else; no ticket has
+            given more than the charter says.
         ledger_verified: the certificate, the chain of manifests and the ledger hold.
         forgotten: no batch key is left, and no body at the shuffler.
-        curve: of the real thing.
+        regret: exact and expected: what the policies of the manifests lose in the true model.
         seconds: from the first process to the last report.
     """
 
     users: int
+    participations: int
+    returned: int
     batches: int
-    kills: Mapping[str, int]
+    kills_of: Mapping[str, int]
     counted_once: bool
     ledger_verified: bool
     forgotten: bool
-    curve: RegretCurve
+    regret: float
     seconds: float
-    participations: int = 1
-    returned: int = 0
 
-    def rows(self, band: Spread) -> list[list[str]]:
-        low, high = band.interval
-        yes = {True: "yes", False: "NO"}
-        often, back = self.participations, ["tickets that came back", f"{self.returned:,}"]
-        each = (
-            "users counted, each once"
-            if often == 1
-            else f"users counted, each {often} times at most"
+    @property
+    def kills(self) -> int:
+        return sum(self.kills_of.values())
+
+    def to_dict(self, simulated: FloatArray) -> dict[str, Plain]:
+        """With the interval in which nineteen of twenty simulated runs lie."""
+        low, high = np.percentile(simulated, [2.5, 97.5]).tolist()
+        told = {"rehearsal": True, "kills": self.kills, **asdict(self)}
+        return told | {"simulated_regret": {"low": low, "high": high}}
+
+
+def regret_of(mdp: TabularMDP, counted: Sequence[Manifest]) -> float:
+    meter = RegretMeter(mdp)
+    losses = (meter.regret(DeterministicPolicy(np.array(one.policy))) for one in counted)
+    return sum(one.users * loss for one, loss in zip(counted, losses, strict=True))
+
+
+def simulate(
+    arrangement: Arrangement, runs: int, tell: Callable[[int], object] = lambda _: None
+) -> FloatArray:
+    """The regret of runs of the same learner under the same mechanism, at count level."""
+    found = []
+    for run in range(runs):
+        result = learn(
+            arrangement.home.mdp,
+            learner=LEARNER,
+            trust=arrangement.trust,
+            episodes=arrangement.users,
+            seed=arrangement.seed + 1,
+            run=run,
+            mixing=False,
         )
-        return [
-            [each, f"{self.users:,}" if self.counted_once else "NOT TRUE"],
-            *([back] if often > 1 else []),
-            ["batches", f"{self.batches}"],
-            ["SIGKILLs survived", f"{sum(self.kills.values())}"],
-            ["certificate, manifests and ledger verified", yes[self.ledger_verified]],
-            ["batch keys and bodies gone", yes[self.forgotten]],
-            ["regret through the service", f"{final(self.curve):,.1f}"],
-            [f"regret of {len(band.finals)} simulated runs, 95%", f"{low:,.1f} to {high:,.1f}"],
-        ]
-
-    def summary(self, band: Spread) -> dict[str, Plain]:
-        low, high = band.interval
-        return {
-            "rehearsal": True,
-            "users": self.users,
-            "participations": self.participations,
-            "returned": self.returned,
-            "batches": self.batches,
-            "kills": sum(self.kills.values()),
-            "kills_of": dict(self.kills),
-            "counted_once": self.counted_once,
-            "ledger_verified": self.ledger_verified,
-            "forgotten": self.forgotten,
-            "regret": final(self.curve),
-            "simulated_regret": {"low": low, "high": high},
-            "seconds": self.seconds,
-        }
+        found.append(float(result.regret.values[-1]))
+        tell(run + 1)
+    return np.array(found)
 
 
 class Demo:
@@ -514,7 +514,7 @@ def examine(
         totals: the shuffler's, at the end.
         kills: SIGKILLs of every role on the way.
         seconds: that it took.
-        silent: users who may have been counted without a word in the diaries.
+        silent: users who may have been counted and not have heard of it.
     """
     folder, charter = service.folder, service.charter
     study = Study.read(folder / "analyser" / "study.db")
@@ -524,11 +524,13 @@ def examine(
     charter.verify()
     keys = list((folder / "analyser" / "keys").iterdir())
     kept = _kept(folder / "shuffler" / "shuffler.db")
-    unheard = study.users - diaries(folder).total()
+    unheard = study.users - answered(folder / "users", charter.participations)
     return Findings(
         users=study.users,
+        participations=charter.participations,
+        returned=kept["returned"],
         batches=study.batches,
-        kills=kills or {},
+        kills_of=kills or {},
         counted_once=totals["tickets_spent"] == kept["spent"] == study.users
         and kept["most"] <= charter.participations
         and 0 <= unheard <= silent,
@@ -536,10 +538,8 @@ def examine(
         forgotten=not keys
         and not kept["bodies"]
         and not any(totals[name] for name in ("received", "batches_sealed", "batches_full")),
-        curve=real_curve(mdp, _counted(study, [one.manifest for one in chain])),
+        regret=regret_of(mdp, _counted(study, [one.manifest for one in chain])),
         seconds=seconds,
-        participations=charter.participations,
-        returned=kept["returned"],
     )
 
 

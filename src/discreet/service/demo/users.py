@@ -2,7 +2,7 @@
 
     python -m discreet.service.demo.users FOLDER WORLD SEED PART PARTS USERS LEAVE
 
-It may be killed at any moment: who has finished is written down, and the one who was under way
+It may be killed at any moment: the outbox knows who has finished, and the one who was under way
 sends the same sealed bytes again. Tickets from number USERS on, and LEAVE places of every batch,
 are left for people at the page.
 """
@@ -128,31 +128,12 @@ def episode_of(world: TabularMDP, announced: Announced, rng: np.random.Generator
     }
 
 
-class Diary:
-    """Who of a part has taken part; a file that survives SIGKILL."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-
-    def entries(self) -> Counter[int]:
-        """User -> how often it took part; a line that a kill cut short counts for nothing."""
-        text = self._path.read_text("ascii") if self._path.exists() else ""
-        whole = text[: text.rfind("\n") + 1].splitlines()
-        pairs = (line.split() for line in whole)
-        return Counter(int(pair[0]) for pair in pairs if len(pair) == 2)
-
-    def write(self, user: int, state: str) -> None:
-        with self._path.open("a", encoding="ascii") as file:
-            if file.tell() and not self._path.read_bytes().endswith(b"\n"):
-                file.write("\n")
-            file.write(f"{user} {state}\n")
-
-
-def diaries(folder: Path) -> Counter[int]:
-    """How often the users of all parts took part, as far as they know."""
-    found = (Diary(path).entries() for path in (folder / "users").glob("*.diary"))
-    return sum(found, Counter())
+def answered(folder: Path, most: int) -> int:
+    """How often users took part, as far as their outboxes know: each ``most`` times at most."""
+    owners: Counter[str] = Counter()
+    for box in folder.glob("outbox-*"):
+        owners.update(Outbox(box).owners())
+    return sum(min(times, most) for times in owners.values())
 
 
 class Part:
@@ -176,7 +157,6 @@ class Part:
         self._chain = Chain(charter, self._client)
         self._tickets = ticket.read(folder / "enroller" / "tickets.txt")
         self._outbox = Outbox(folder / "users" / f"outbox-{part}")
-        self._diary = Diary(folder / "users" / f"{part}.diary")
         self._world, self._seed, self._leave = world, seed, leave
         self._mine = range(part, len(self._tickets), parts)
 
@@ -186,28 +166,23 @@ class Part:
         If tickets are worth several batches, somebody who was there before comes after each of
         them, whether the shuffler takes them or not.
         """
-        finished = self._diary.entries()
         for place, user in enumerate(self._mine):
-            if user < most and user not in finished:
-                yield self._one(user)
+            participant = self._participant(user)
+            if user < most and participant.left == self._chain.charter.participations:
+                yield self._one(user, participant)
                 if self._chain.charter.participations > 1:
-                    self._again(self._mine[place // 2], place)
-
-    def _again(self, user: int, place: int) -> None:
-        rng = np.random.default_rng([self._seed, user, place])
-        if self._attempt(self._participant(user), rng) == "accepted":
-            self._diary.write(user, "accepted")
+                    again = self._mine[place // 2]
+                    rng = np.random.default_rng([self._seed, again, place])
+                    self._attempt(self._participant(again), rng)
 
     def _participant(self, user: int) -> Participant:
         return Participant(self._chain, self._client, self._tickets[user], self._outbox)
 
-    def _one(self, user: int) -> str:
-        participant = self._participant(user)
+    def _one(self, user: int, participant: Participant) -> str:
         rng = np.random.default_rng([self._seed, user])
         while True:
             state = self._attempt(participant, rng)
             if state in TAKEN:
-                self._diary.write(user, state)
                 return state
             time.sleep(_PAUSE)
 
