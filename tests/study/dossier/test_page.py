@@ -191,11 +191,24 @@ def test_the_picture_shows_every_square_and_where_the_study_defers(study, files)
     assert "</i>2 treat &amp; see</span>" in said
 
 
-def test_a_large_problem_is_cut_and_long_names_are_shortened(tmp_path):
-    states = [f"a state with a long name {i}" for i in range(2_001)]
-    study = small(tmp_path / "study.db", discreet.NoPrivacy(), learner="trial", states=states,
-                  actions=9, horizon=1, start_states=None, stationary=True)  # fmt: skip
-    said = page_of(members(study, *NO_PROOFS), 7)
+def larger(files, **names):
+    """The page of a study with more names, whose policy is the first action everywhere."""
+    design = json.loads(files["design.json"])
+    design["names"] = {"actions": ["wait"], "states": ["ill"], "steps": ["now"]} | names
+    design["start_states"] = [0]
+    known = {name: page.Content({"design.json": json.dumps(design).encode()}).names(name)
+             for name in design["names"]}  # fmt: skip
+    rows = [
+        {"step": step, "state": state, "action": known["actions"][0], "defer": True}
+        for step in known["steps"] for state in known["states"]
+    ]  # fmt: skip
+    policy = json.loads(files["policy.json"]) | {"policy": rows}
+    changed = {"design.json": design, "policy.json": policy}
+    return page_of(finished(files | {n: json.dumps(x).encode() for n, x in changed.items()}), 7)
+
+
+def test_a_large_problem_is_cut_and_long_names_are_shortened(files):
+    said = larger(files, states=[f"a state with a long name {i}" for i in range(2_001)], actions=9)
     assert said.count("<rect") == 60
     assert "a state with a lon…</text>" in said
     assert "The picture shows the first 60 states and 1 steps." in said
@@ -204,9 +217,8 @@ def test_a_large_problem_is_cut_and_long_names_are_shortened(tmp_path):
     assert (len(keys), keys[8]) == (9, keys[0])
 
 
-def test_many_steps_stand_below_each_other(tmp_path):
-    study = small(tmp_path / "study.db", discreet.NoPrivacy(), horizon=13)
-    said = page_of(members(study, *NO_PROOFS), 7)
+def test_many_steps_stand_below_each_other(files):
+    said = larger(files, states=3, steps=13)
     assert "<th>step</th><th>state</th><th>action</th>" in said
     assert said.count("<tr>") == 1 + 13 * 3
     assert "The first" not in said
