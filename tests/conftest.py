@@ -7,6 +7,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+if os.environ.get("DISCREET_TESTS") == "core":
+    from helpers.core import hide_extras
+
+    hide_extras()
+
 # Programs, not tests. Without an extra (core tests) there is nothing to collect in its helpers.
 collect_ignore_glob = ["soak/*", "recorded/*"]
 if not importlib.util.find_spec("cryptography"):
