@@ -1,15 +1,14 @@
-"""Numbers on pages come from files, and the files from commands.
+"""Measured numbers on pages come from files, and the files from commands.
 
 A table or paragraph with measured numbers has the comment ``<!-- data: FILE.csv -->``: every
-number in it stands in that file, rounded to the digits that are shown, with its sign. In all other
-text of the site a number with a decimal point, a thousands comma or a percent sign is a setting or
-mathematics, and stands in code or in a formula. `docs/data/commands.toml` names the command of
-every file; those that take seconds are functions of `research.numbers` and run again here. Those of
-shipped experiments come from `research.experiments`; what a later version has not measured again
-has the key ``measured``, and its page says so.
+number in it that is not code or a formula stands in that file, rounded to the digits that are
+shown, with its sign. `docs/data/commands.toml` names the command of every file; those that take
+seconds are functions of `research.numbers` and run again here. Those of shipped experiments come
+from `research.experiments`; what a later version has not measured again has the key ``measured``,
+and its page says so.
 
-Not seen: a number in the wrong cell, if another cell of its file has it; a number in words; a whole
-number outside a block with a comment; a measurement that is written as code or as a formula.
+Not seen: a number in the wrong cell, if another cell of its file has it; a number in words, or in a
+block without a comment.
 """
 
 import csv
@@ -27,25 +26,19 @@ PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if "_build" n
 COMMANDS = tomllib.loads((DATA / "commands.toml").read_text("utf-8"))
 
 SOURCE = re.compile(r"<!-- data: ([^>]+?) -->")
-CODE = r"[^{\n]*\n|\{(?:code|eval-rst|include|math|toctree)"
-FENCE = re.compile(
-    rf"^[ \t]*(`{{3,}}|~{{3,}})(?={CODE}).*?^[ \t]*\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE
-)
-DIRECTIVE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}|:{3,}).*$", re.MULTILINE)  # its text is checked
 QUIET = re.compile(
     r"arXiv:[\w.]+|``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>", re.DOTALL
 )
 NUMBER = re.compile(r"(?<![\w.^])(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)(?![\d_^]|\.\d)")
 MINUS = re.compile(r"(?<![\w)\]])[-\u2212]$")
-STRICT = re.compile(r"[.,]\d|e[-+]?\d")
 
 
 def blocks(text):
-    """Every block of a page without its code and formulas, and the files that it names."""
-    text = DIRECTIVE.sub("", FENCE.sub("", text))
+    """The blocks of a page that name files, without code and formulas; and these files."""
     for block in re.split(r"\n\s*\n", text):
         named = [name.strip() for found in SOURCE.findall(block) for name in found.split(",")]
-        yield QUIET.sub(" ", SOURCE.sub("", block)), named
+        if named:
+            yield QUIET.sub(" ", SOURCE.sub("", block)), named
 
 
 def numbers_of(text):
@@ -89,18 +82,16 @@ def strange(text, names):
             yield written
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_every_number_is_in_its_file(page):
-    wrong = []
-    for text, names in blocks(page.read_text("utf-8")):
-        if names and not text.strip():
-            wrong.append(f"{', '.join(names)}: an empty line parts the comment from its block")
-        elif names:
-            wrong += [f"{written} is not in {', '.join(names)}" for written in strange(text, names)]
-        else:
-            measured = [w for w, _, _, percent in numbers_of(text) if percent or STRICT.search(w)]
-            wrong += [f"{written} has no file: {text.strip()[:60]!r}" for written in measured]
+def test_every_number_is_in_its_file():
+    wrong, checked = [], 0
+    for page in PAGES:
+        for text, names in blocks(page.read_text("utf-8")):
+            checked += 1
+            if not text.strip():
+                wrong.append(f"{page.name}: an empty line parts {', '.join(names)} from its block")
+            wrong += [f"{page.name}: {each} is not in {names}" for each in strange(text, names)]
     assert wrong == []
+    assert checked > 100
 
 
 def test_every_file_has_a_command_and_a_page():
@@ -151,8 +142,3 @@ def test_the_check_finds_a_number_that_no_file_has(tmp_path, monkeypatch):
     assert list(strange("| 20,000 | 1,331 | 23% |", ["a.csv"])) == []
     assert list(strange("| 20,000 | 1,332 | 24% |", ["a.csv"])) == ["1,332", "24"]
     assert list(strange("| -1,331 | 1,331users | 5.5x |", ["a.csv"])) == ["1,331", "5.5"]
-
-
-def test_text_of_directives_is_checked_and_code_is_not():
-    page = "```python\n4.5\n```\n\n```{note}\n5.5%\n```\n\n:::{tip}\n6.5kB `7.5`\n:::\n"
-    assert [w for text, _ in blocks(page) for w, *_ in numbers_of(text)] == ["5.5", "6.5"]
