@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 
 from discreet.adversarial import barrier as kernels
 from discreet.adversarial.barrier import FLOOR, barrier_state, barrier_step
-from discreet.adversarial.occupancy import open_boxes, state_action_occupancy
+from discreet.adversarial.occupancy import open_boxes
+from helpers.boxes import rolled
 from helpers.layers import inside, random_boxes
 
 WIDTHS = np.array([1, 3, 2, 1])
@@ -129,15 +130,13 @@ def feasible(rng, boxes, state):
     fits = (centre >= boxes.lower - 1e-12).all() and (centre <= boxes.upper + 1e-12).all()
     share = 0.2 * rng.random() if fits else 0.0
     transitions = (1 - share) * state.transitions + share * centre
-    pairs = np.zeros(policy.shape)
-    state_action_occupancy(transitions, policy, boxes.widths, pairs)
+    pairs = rolled(transitions, policy)
     return np.maximum(pairs[..., None] * transitions, FLOOR)
 
 
 def test_the_occupancy_left_is_that_of_the_policy_and_the_transitions():
     _, _, state, _, _, _ = stepped(3)
-    pairs = np.zeros(state.policy.shape)
-    state_action_occupancy(state.transitions, state.policy, WIDTHS, pairs)
+    pairs = rolled(state.transitions, state.policy)
     for h, here in enumerate(WIDTHS[:-1]):
         part = np.s_[h, :here, :, : WIDTHS[h + 1]]
         expected = pairs[h, :here, :, None] * state.transitions[part]

@@ -10,13 +10,12 @@ from discreet.adversarial import entropy as kernels
 from discreet.adversarial.entropy import (
     LINEAR_RANGE,
     empty_columns,
-    entropy_ftrl,
     entropy_state,
     fill_columns,
     row_major,
     solve_entropy,
 )
-from discreet.adversarial.occupancy import confidence_boxes
+from helpers.boxes import confidence_boxes, entropy_ftrl
 from helpers.layers import random_boxes
 
 LAYERS = (1, 3, 4, 1)

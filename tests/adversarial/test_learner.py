@@ -6,7 +6,7 @@ import pytest
 from discreet._seeds import RunSeeds
 from discreet.adversarial.learner import AdversarialLearner, run_adversarial, update_boxes
 from discreet.adversarial.losses import stochastic_losses
-from discreet.adversarial.occupancy import open_boxes, state_action_occupancy
+from discreet.adversarial.occupancy import open_boxes
 from discreet.adversarial.world import (
     AdversarialSettings,
     LayeredCounters,
@@ -17,6 +17,7 @@ from discreet.adversarial.world import (
 from discreet.errors import SolverError
 from discreet.mdp import RiverSwim
 from discreet.privacy.trust import NoPrivacy
+from helpers.boxes import rolled
 from helpers.layers import all_policies, random_layered
 
 MDP = random_layered(0, (1, 3, 2, 1))
@@ -42,7 +43,7 @@ class Still(AdversarialLearner):
         mdp = self.world.mdp
         self.firsts.append(first)
         for k, losses in enumerate(episodes.losses):
-            episodes.paid[k] = expected_loss(mdp.transitions, mdp.widths, self.policy, losses)
+            episodes.paid[k] = expected_loss(mdp.transitions, self.policy, losses)
             episodes.gaps[k] = self.gap
         episodes.gaps[-1] *= 2
         return 3 * len(episodes.losses)
@@ -60,11 +61,11 @@ def test_the_regret_of_a_fixed_policy_is_its_loss_minus_the_best():
         losses=losses,
     )  # fmt: skip
     policy, total = Still(world, AdversarialSettings()).policy, losses.total()
-    paid = expected_loss(MDP.transitions, MDP.widths, policy, total)
-    best = least_loss(MDP.transitions, MDP.widths, total)
+    paid = expected_loss(MDP.transitions, policy, total)
+    best = least_loss(MDP.transitions, total)
     assert result.final_regret == pytest.approx(paid - best)
     uniform = np.full(MDP.shape.visits, 0.5)
-    expected = expected_loss(MDP.transitions, MDP.widths, uniform, total) - best
+    expected = expected_loss(MDP.transitions, uniform, total) - best
     assert result.extras["uniform_regret"] == pytest.approx(expected)
     assert result.extras["uniform_regret_per_episode"] == pytest.approx(expected / EPISODES)
 
@@ -147,36 +148,32 @@ def existing(mdp):
 
 def test_the_expected_loss_is_what_the_occupancy_pays(problem):
     mdp, policy, losses = problem
-    reached = np.zeros(mdp.shape.visits)
-    state_action_occupancy(mdp.transitions, policy, mdp.widths, reached)
-    found = expected_loss(mdp.transitions, mdp.widths, policy, losses)
+    reached = rolled(mdp.transitions, policy)
+    found = expected_loss(mdp.transitions, policy, losses)
     assert found == pytest.approx((reached * losses)[mdp.present].sum())
 
 
 def test_the_expected_loss_is_linear_and_a_constant_costs_one_per_step(problem):
     mdp, policy, losses = problem
-    one = expected_loss(mdp.transitions, mdp.widths, policy, losses)
-    more = expected_loss(mdp.transitions, mdp.widths, policy, 3 * losses + 0.5)
+    one = expected_loss(mdp.transitions, policy, losses)
+    more = expected_loss(mdp.transitions, policy, 3 * losses + 0.5)
     assert more == pytest.approx(3 * one + 0.5 * mdp.horizon)
 
 
 def test_the_least_loss_is_that_of_the_best_policy(problem):
     mdp, policy, losses = problem
-    least = least_loss(mdp.transitions, mdp.widths, losses)
-    listed = [expected_loss(mdp.transitions, mdp.widths, p, losses) for p in all_policies(mdp)]
+    least = least_loss(mdp.transitions, losses)
+    listed = [expected_loss(mdp.transitions, p, losses) for p in all_policies(mdp)]
     assert least == pytest.approx(min(listed))
-    assert least <= expected_loss(mdp.transitions, mdp.widths, policy, losses)
+    assert least <= expected_loss(mdp.transitions, policy, losses)
 
 
-def test_padding_is_never_read(problem):
+def test_padding_never_matters(problem):
     mdp, policy, losses = problem
-    dirty = np.where(mdp.present[..., None], losses, np.nan)
-    assert least_loss(mdp.transitions, mdp.widths, dirty) == least_loss(
-        mdp.transitions, mdp.widths, losses
-    )
-    assert expected_loss(mdp.transitions, mdp.widths, policy, dirty) == expected_loss(
-        mdp.transitions, mdp.widths, policy, losses
-    )
+    dirty = np.where(mdp.present[..., None], losses, 9.0)
+    assert least_loss(mdp.transitions, dirty) == least_loss(mdp.transitions, losses)
+    clean = expected_loss(mdp.transitions, policy, losses)
+    assert expected_loss(mdp.transitions, policy, dirty) == clean
 
 
 @pytest.mark.parametrize("users", [30, 3000])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from discreet.adversarial import (
-    RecordedLosses,
     drifting_losses,
     stochastic_losses,
     switching_losses,
@@ -80,20 +79,6 @@ def test_drift_swings_between_both_means():
     assert path[100] == pytest.approx((first + other) / 2)
 
 
-def test_recorded_losses_hit_the_recorded_learner():
-    policies = np.full((2, 6, 4, 2), 0.5)
-    policies[0, ..., 0], policies[0, ..., 1] = 0.9, 0.1
-    policies[1, ..., 0], policies[1, ..., 1] = 0.2, 0.8
-    losses = RecordedLosses(RIVER, 100, np.array([0, 60]), policies)
-    assert losses.block(59, 61)[:, 0, 0].tolist() == [[1, 0], [0, 1]]
-    total = losses.total()
-    assert total[0, 0].tolist() == [60, 40]
-    support = (losses.block(0, 100) * policies[np.repeat([0, 1], [60, 40])])[:, RIVER.present]
-    best = -best_response(RIVER.tabular, -total).value
-    assert best == pytest.approx(6 * 40)
-    assert support.sum(axis=-1).mean() > 0.8
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -108,14 +93,6 @@ def test_recorded_losses_hit_the_recorded_learner():
         (lambda: drifting_losses(RIVER, 5, cycles=0), "cycles > 0"),
         (lambda: stochastic_losses(RIVER, 5).block(3, 6), "inside the 5 episodes, got 3 to 6"),
         (lambda: stochastic_losses(RIVER, 5).block(-1, 2), "first"),
-        (
-            lambda: RecordedLosses(RIVER, 5, np.array([0]), np.zeros((6, 4, 2))),
-            "one for each start",
-        ),
-        (
-            lambda: RecordedLosses(RIVER, 5, np.array([1]), np.zeros((1, 6, 4, 2))),
-            "increase from 0",
-        ),
     ],
 )
 def test_bad_input_gets_one_sentence(call, message):

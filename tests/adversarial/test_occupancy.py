@@ -7,24 +7,23 @@ import pytest
 from scipy import optimize, sparse
 
 from discreet.adversarial import occupancy as kernels
-from discreet.adversarial.barrier import barrier_state, barrier_step, barrier_update
-from discreet.adversarial.entropy import (
-    box_scale,
-    entropy_ftrl,
-    entropy_state,
-    row_major,
-    solve_entropy,
-)
+from discreet.adversarial.barrier import barrier_state, barrier_step
+from discreet.adversarial.entropy import box_scale, entropy_state, row_major, solve_entropy
 from discreet.adversarial.occupancy import (
     Boxes,
     check_gap,
-    confidence_boxes,
     empty_tridiagonal,
     open_boxes,
     sort_descending,
+)
+from discreet.errors import SolverError
+from helpers.boxes import (
+    barrier_update,
+    confidence_boxes,
+    entropy_ftrl,
+    rolled,
     upper_occupancy_bounds,
 )
-from discreet.errors import InvalidInputError, SolverError
 from helpers.layers import random_boxes, random_layered
 
 WIDTHS = np.array([1, 3, 2, 1])
@@ -134,8 +133,7 @@ def test_occupancies_are_sums_over_paths(seed):
                 chance *= mdp.transitions[h, states[h], actions[h], states[h + 1]]
             for h in range(3):
                 expected[h, states[h], actions[h]] += chance
-    out = np.zeros(mdp.shape.visits)
-    kernels.state_action_occupancy(mdp.transitions, policy, mdp.widths, out)
+    out = rolled(mdp.transitions, policy)
     np.testing.assert_allclose(out, expected, atol=1e-14)
     assert out.sum(axis=(1, 2)) == pytest.approx(1.0)
 
@@ -144,7 +142,7 @@ def test_upper_bounds_of_boxes_without_width_are_the_occupancy():
     mdp = random_layered(4, tuple(WIDTHS))
     policy = np.random.default_rng(4).dirichlet(np.ones(2), mdp.shape.visits[:2])
     exact, bounds = np.zeros(mdp.shape.visits), np.zeros(mdp.shape.visits)
-    kernels.state_action_occupancy(mdp.transitions, policy, mdp.widths, exact)
+    exact = rolled(mdp.transitions, policy)
     boxes = Boxes(mdp.widths, mdp.transitions, mdp.transitions)
     kernels.upper_occupancy(boxes, policy, bounds)
     np.testing.assert_allclose(bounds[mdp.present], exact[mdp.present], atol=1e-12)
@@ -159,7 +157,7 @@ def test_upper_bounds_hold_for_all_transitions_in_the_boxes_and_grow_with_them(s
     for boxes in (narrow, wide):
         bounds, exact = np.zeros(mdp.shape.visits), np.zeros(mdp.shape.visits)
         kernels.upper_occupancy(boxes, policy, bounds)
-        kernels.state_action_occupancy(mdp.transitions, policy, mdp.widths, exact)
+        exact = rolled(mdp.transitions, policy)
         assert (bounds[mdp.present] >= exact[mdp.present] - 1e-12).all()
         found.append(bounds[mdp.present])
     assert (found[1] >= found[0] - 1e-12).all()
@@ -460,22 +458,6 @@ def test_box_scale_gives_a_distribution():
         assert np.clip(t * weights, lower, upper).sum() == pytest.approx(1, abs=1e-12)
         sort_descending(nu, n, order)
         assert np.array_equal(nu[order], np.sort(nu)[::-1])
-
-
-@pytest.mark.core
-def test_bad_boxes_and_costs_are_refused():
-    good = np.ones((2, 2, 2, 2))
-    with pytest.raises(InvalidInputError, match="lower <= upper"):
-        confidence_boxes([1, 2, 1], good, 0 * good)
-    with pytest.raises(InvalidInputError, match="lower bounds sum to more"):
-        confidence_boxes([1, 2, 1], good, good)
-    with pytest.raises(InvalidInputError, match="shape"):
-        confidence_boxes([1, 2, 1], good[:1], good)
-    boxes = confidence_boxes([1, 2, 1], 0 * good, good)
-    with pytest.raises(InvalidInputError, match="finite costs"):
-        entropy_ftrl(np.full((2, 2, 2), np.nan), boxes)
-    with pytest.raises(InvalidInputError, match="smaller rate"):
-        barrier_update(np.full((2, 2, 2), -100.0), 1.0, 0.5 * good, boxes)
 
 
 @pytest.mark.core

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from discreet._seeds import RunSeeds
-from discreet.adversarial.entropy import entropy_ftrl
 from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.losses import stochastic_losses
 from discreet.adversarial.occupancy import open_boxes
@@ -21,6 +20,7 @@ from discreet.adversarial.uc_o_reps import (
 from discreet.adversarial.world import add_layered_user, expected_loss, make_world
 from discreet.errors import UnknownNameError
 from discreet.privacy.trust import Central, NoPrivacy
+from helpers.boxes import entropy_ftrl
 from helpers.layers import one_block, random_layered
 
 MDP = random_layered(0, (1, 3, 2, 1))
@@ -125,7 +125,7 @@ def test_a_block_is_pay_play_release_boxes_solve(trust, literal):
     policy = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
     boxes = open_boxes(mdp.widths, mdp.shape.transitions)
     for k in range(EPISODES):
-        paid = expected_loss(mdp.transitions, mdp.widths, policy, plain.losses[k])
+        paid = expected_loss(mdp.transitions, policy, plain.losses[k])
         assert episodes.paid[k] == pytest.approx(paid, abs=1e-5)
         add_layered_user(users, k, learner_policy(policy))
         width = (plain.errors[k], plain.log_iota, plain.confidence)

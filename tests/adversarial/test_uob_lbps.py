@@ -11,13 +11,7 @@ from discreet.adversarial import uc_o_reps, uob_lbps
 from discreet.adversarial.barrier import barrier_state, barrier_step
 from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.losses import stochastic_losses
-from discreet.adversarial.occupancy import (
-    confidence_boxes,
-    open_boxes,
-    state_action_occupancy,
-    upper_occupancy,
-    upper_occupancy_bounds,
-)
+from discreet.adversarial.occupancy import open_boxes, upper_occupancy
 from discreet.adversarial.uob_lbps import (
     LEAST_BOUND,
     SPECS,
@@ -39,6 +33,7 @@ from discreet.adversarial.world import (
 from discreet.errors import InvalidInputError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.trust import Central, Local, NoPrivacy
+from helpers.boxes import confidence_boxes, rolled, upper_occupancy_bounds
 from helpers.layers import one_block, random_layered
 
 MDP = random_layered(0, (1, 3, 2, 1))
@@ -182,7 +177,7 @@ def test_a_block_is_pay_play_bound_estimate_boxes_step(trust, estimator, literal
     bounds, estimate = np.zeros(mdp.shape.visits), np.zeros(mdp.shape.visits)
     costs = np.zeros(boxes.lower.shape)
     for k in range(BLOCK):
-        paid = expected_loss(mdp.transitions, mdp.widths, state.policy, plain.losses[k])
+        paid = expected_loss(mdp.transitions, state.policy, plain.losses[k])
         assert episodes.paid[k] == pytest.approx(paid, rel=1e-12)
         add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
@@ -238,8 +233,7 @@ def setting():
     mdp, rng = small_mdp(0), np.random.default_rng(1)
     policy = rng.dirichlet(np.ones(2), mdp.shape.visits[:2])
     losses = rng.random(mdp.shape.visits)
-    reached = np.zeros(mdp.shape.visits)
-    state_action_occupancy(mdp.transitions, policy, mdp.widths, reached)
+    reached = rolled(mdp.transitions, policy)
     return mdp, policy, losses, reached
 
 
@@ -265,7 +259,7 @@ def test_expected_loss_is_the_mean_over_all_paths(setting):
         chance * losses[steps, path[:, 0], path[:, 1]].sum()
         for path, chance in trajectories(mdp, policy)
     )
-    assert expected_loss(mdp.transitions, mdp.widths, policy, losses) == pytest.approx(mean)
+    assert expected_loss(mdp.transitions, policy, losses) == pytest.approx(mean)
 
 
 @pytest.mark.core

@@ -238,8 +238,8 @@ LEARNERS = {"private-uc-o-reps": uc_o_reps.run, "private-uob-lbps": uob_lbps.run
 def test_the_comparator_is_the_best_of_all_fixed_policies():
     mdp = random_layered(0)
     total = stochastic_losses(mdp, 50, seed=1).total()
-    values = [expected_loss(mdp.transitions, mdp.widths, p, total) for p in all_policies(mdp)]
-    assert least_loss(mdp.transitions, mdp.widths, total) == pytest.approx(min(values))
+    values = [expected_loss(mdp.transitions, p, total) for p in all_policies(mdp)]
+    assert least_loss(mdp.transitions, total) == pytest.approx(min(values))
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -254,10 +254,8 @@ def test_regret_is_exact_and_beats_the_uniform_policy(name):
     assert result.final_regret < 0.5 * result.extras["uniform_regret"]
     uniform = np.full(mdp.shape.visits, 0.5)
     first = losses.block(0, 1)[0]
-    start = expected_loss(mdp.transitions, mdp.widths, uniform, first)
-    assert result.regret.values[0] == pytest.approx(
-        start - least_loss(mdp.transitions, mdp.widths, first)
-    )
+    start = expected_loss(mdp.transitions, uniform, first)
+    assert result.regret.values[0] == pytest.approx(start - least_loss(mdp.transitions, first))
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -3,7 +3,6 @@
 from discreet.adversarial.losses import (
     BlendedLosses,
     LossSequence,
-    RecordedLosses,
     drifting_losses,
     stochastic_losses,
     switching_losses,
@@ -15,7 +14,6 @@ __all__ = [
     "LayeredMechanism",
     "LayeredSize",
     "LossSequence",
-    "RecordedLosses",
     "calibrate_layered",
     "drifting_losses",
     "stochastic_losses",

@@ -17,23 +17,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet._jit import kernel
 from discreet._types import Floats, Ints
 from discreet.adversarial.occupancy import (
     Boxes,
-    OccupancySolution,
     Tridiagonal,
-    checked_costs,
-    checked_solution,
     copy_table,
     empty_tridiagonal,
     rows,
     solve_tridiagonal,
-    state_action_occupancy,
 )
-from discreet.errors import InvalidInputError
+from discreet.mdp.dense import occupancy
 
 GOOD_GAP = 1e-8
 """Stop here, once the last Newton step was short too: mirror descent adds up tiny moves, and the
@@ -67,7 +62,8 @@ def barrier_state(widths: Ints, actions: int) -> BarrierState:
     pairs, states = (horizon, width, actions), (horizon + 1, width)
     occupancy = np.ones((*pairs, width))
     occupancy /= (widths[:-1] * actions * widths[1:])[:, None, None, None]
-    transitions = np.ones((*pairs, width)) / widths[1:, None, None, None]
+    real = np.arange(width) < widths[1:, None, None, None]  # nobody comes to what is padded
+    transitions = np.broadcast_to(real / widths[1:, None, None, None], (*pairs, width)).copy()
     policy, blocks = np.full(pairs, 1.0 / actions), np.ones((*pairs, width))
     masses, logs = np.zeros(pairs), np.zeros(pairs)
     potentials, trial, gradient, direction = (np.zeros(states) for _ in range(4))
@@ -369,8 +365,9 @@ def barrier_step(
                 for j in range(widths[h + 1]):
                     cost[row, j] = rate * losses[h, x, a] + 1.0 / q[row, j]
     gap, steps = solve_barrier(costs, boxes, state)
-    reached = np.zeros(losses.shape)
-    state_action_occupancy(state.transitions, state.policy, widths, reached)
+    start = np.zeros(width)
+    start[0] = 1.0
+    reached = occupancy(state.transitions, start, state.policy)
     for h in range(horizon):
         for x in range(widths[h]):
             for a in range(actions):
@@ -378,23 +375,3 @@ def barrier_step(
                 for j in range(widths[h + 1]):
                     q[row, j] = max(reached[h, x, a] * p[row, j], FLOOR)
     return gap, steps
-
-
-def barrier_update(
-    losses: ArrayLike, rate: float, occupancy: ArrayLike, boxes: Boxes
-) -> OccupancySolution:
-    """Minimise rate·<losses, q> + D(q || occupancy), D the Bregman divergence of -sum ln q.
-
-    ``losses[H, X, A]``, ``occupancy[H, X, A, X]`` the current iterate, both positive or at least
-    rate·losses + 1/occupancy.
-    """
-    given = checked_costs(losses, boxes)
-    state = barrier_state(boxes.widths, given.shape[2])
-    state.occupancy[:] = occupancy
-    price = rate * given[..., None] + 1 / state.occupancy
-    if not (price > 0).all():
-        raise InvalidInputError(
-            "Expected rate·losses + 1/occupancy > 0; use a smaller rate or clip negative losses."
-        )
-    gap, steps = barrier_step(given, float(rate), boxes, state, np.zeros_like(boxes.lower))
-    return checked_solution(state.policy, state.transitions, boxes, gap, steps)

@@ -25,16 +25,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet._jit import kernel
 from discreet._types import Floats, Ints
 from discreet.adversarial.occupancy import (
     Boxes,
-    OccupancySolution,
     Tridiagonal,
-    checked_costs,
-    checked_solution,
     copy_table,
     empty_tridiagonal,
     largest,
@@ -644,18 +640,3 @@ def scale_losses(losses: Floats, rate: float, costs: Floats) -> None:
         for x in range(width):
             for a in range(actions):
                 costs[h, x, a] = rate * losses[h, x, a]
-
-
-def entropy_ftrl(costs: ArrayLike, boxes: Boxes) -> OccupancySolution:
-    """Minimise <costs, q> + sum q ln q: follow the regularised leader, costs = eta·losses.
-
-    >>> from discreet.adversarial.occupancy import confidence_boxes
-    >>> boxes = confidence_boxes([1, 2, 1], np.zeros((2, 2, 2, 2)), np.ones((2, 2, 2, 2)))
-    >>> free = entropy_ftrl(np.zeros((2, 2, 2)), boxes)
-    >>> free.policy[0, 0].tolist(), free.occupancy[0, 0, 0].tolist()
-    ([0.5, 0.5], [0.25, 0.25])
-    """
-    given = checked_costs(costs, boxes)
-    state = entropy_state(boxes.widths, given.shape[2])
-    gap, steps = solve_entropy(given, boxes, state, False)
-    return checked_solution(state.policy, row_major(state), boxes, gap, steps)

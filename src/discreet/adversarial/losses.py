@@ -7,15 +7,15 @@ episodes, always the same ones whatever the order and the size of the blocks.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import frozen_copy, unit_interval
+from discreet.mdp._arrays import unit_interval
 from discreet.mdp.layered import LayeredMDP
 
 _CHUNK = 512
@@ -160,50 +160,6 @@ def drifting_losses(
     center, opposite = _centers(mdp, means, other, seed)
     weight = partial(_sine, float(cycles), episodes)
     return BlendedLosses(mdp, episodes, center, opposite, weight, seed, noisy)
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedLosses(LossSequence):
-    """The worst case against a recorded learner: a loss of 1 on the action it likes best.
-
-    Made from one run of a learner (or of a copy of it with another seed), it is still chosen in
-    advance: an oblivious adversary who knows the learner. A learner that reacts as the recorded one
-    did pays for every step, while the best fixed policy pays about H / A.
-
-    Attributes:
-        starts: ``int64[m]``, increasing from 0: the first episode of each recorded policy.
-        policies: ``float64[m, H, W, A]``, the recorded policies.
-    """
-
-    mdp: LayeredMDP
-    episodes: int
-    starts: IntArray
-    policies: FloatArray
-
-    def __post_init__(self) -> None:
-        _validate.count(episodes=self.episodes)
-        starts, policies = np.asarray(self.starts), np.asarray(self.policies)
-        if policies.shape != (len(starts), *self.mdp.shape.visits):
-            raise InvalidInputError(
-                f"Expected policies of shape {(len(starts), *self.mdp.shape.visits)}, one for "
-                f"each start, got shape {policies.shape}."
-            )
-        if len(starts) == 0 or starts[0] != 0 or (np.diff(starts) <= 0).any():
-            raise InvalidInputError(
-                f"Expected starts to increase from 0, got {starts.tolist()[:5]}."
-            )
-        object.__setattr__(self, "starts", frozen_copy(starts, np.int64))
-        object.__setattr__(self, "policies", frozen_copy(policies, np.float64))
-
-    @cached_property
-    def _targets(self) -> BoolArray:
-        """``bool[m, H, W, A]``: the most likely action of each recorded policy."""
-        likely = self.policies.argmax(axis=-1)
-        return np.asarray(likely[..., None] == np.arange(self.mdp.shape.actions), np.bool_)
-
-    def _losses(self, first: int, last: int) -> FloatArray:
-        recorded = np.searchsorted(self.starts, np.arange(first, last), side="right") - 1
-        return self._targets[recorded].astype(np.float64)
 
 
 def _switch(switches: tuple[float, ...], episodes: int, k: IntArray) -> FloatArray:

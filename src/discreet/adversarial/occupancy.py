@@ -2,21 +2,17 @@
 
 Layered problems are padded to their widest layer: ``widths[h]`` states in layer h = 0..H (one in
 the first and in the last), arrays ``[H, X, A]`` and ``[H, X, A, X]`` with X the largest width.
-Entries outside the widths are never read. Every solve is checked by its duality gap. The learners
-call kernels inside their compiled loops; `confidence_boxes`, `upper_occupancy_bounds`,
-`entropy.entropy_ftrl` and `barrier.barrier_update` do the same for one problem at a time.
+Entries outside the widths are never read. Every solve is checked by its duality gap.
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet._jit import kernel
 from discreet._types import Floats, Ints
-from discreet.errors import InvalidInputError, SolverError
+from discreet.errors import SolverError
 
 GAP_LIMIT = 1e-3
 """A solve that misses its certificate by more than this is an error; most gaps are below 1e-8."""
@@ -163,24 +159,6 @@ def largest(values: Floats, widths: Ints, first: int, last: int) -> float:
 
 
 @kernel
-def state_action_occupancy(transitions: Floats, policy: Floats, widths: Ints, out: Floats) -> None:
-    """``out[h, x, a]``: probability of (x, a) at step h, rolled forward from the first layer."""
-    horizon, actions = policy.shape[0], policy.shape[2]
-    width = transitions.shape[3]
-    reach, ahead = np.zeros(width), np.zeros(width)
-    reach[0] = 1.0
-    for h in range(horizon):
-        ahead[:] = 0.0
-        for x in range(widths[h]):
-            for a in range(actions):
-                mass = reach[x] * policy[h, x, a]
-                out[h, x, a] = mass
-                for y in range(widths[h + 1]):
-                    ahead[y] += mass * transitions[h, x, a, y]
-        reach, ahead = ahead, reach
-
-
-@kernel
 def upper_occupancy(boxes: Boxes, policy: Floats, out: Floats) -> None:
     """``out[h, x, a]``: the largest probability of (x, a) over all transitions in the boxes.
 
@@ -235,51 +213,6 @@ def sort_descending(values: Floats, n: int, order: Ints) -> None:
         order[k] = j
 
 
-@dataclass(frozen=True, eq=False)
-class OccupancySolution:
-    """A feasible solution and how far its objective can be from the optimum."""
-
-    policy: Floats  # [H, X, A]
-    transitions: Floats  # [H, X, A, X], inside the boxes
-    occupancy: Floats  # [H, X, A, X], of the policy under these transitions
-    gap: float  # duality gap: the objective is within it of the optimum
-    steps: int  # of Newton
-
-
-def confidence_boxes(widths: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Boxes:
-    """Boxes around the transitions of a layered problem, checked."""
-    boxes = Boxes(
-        np.array(widths, np.int64),
-        np.ascontiguousarray(lower, np.float64),
-        np.ascontiguousarray(upper, np.float64),
-    )
-    horizon, widest = len(boxes.widths) - 1, int(boxes.widths.max())
-    expected = (horizon, widest, boxes.lower.shape[2] if boxes.lower.ndim == 4 else "A", widest)
-    if boxes.lower.shape != expected or boxes.upper.shape != expected:
-        raise InvalidInputError(
-            f"Expected boxes of shape {expected}, got {boxes.lower.shape} and {boxes.upper.shape}."
-        )
-    for h in range(horizon):
-        here, ahead = boxes.widths[h], boxes.widths[h + 1]
-        low, high = boxes.lower[h, :here, :, :ahead], boxes.upper[h, :here, :, :ahead]
-        if (low < 0).any() or (low > high).any():
-            raise InvalidInputError(f"Expected 0 <= lower <= upper in layer {h}.")
-        if (low.sum(-1) > 1 + 1e-9).any() or (high.sum(-1) < 1 - 1e-9).any():
-            raise InvalidInputError(
-                f"Expected a distribution in every box of layer {h}, but lower bounds sum to more "
-                f"than one or upper bounds to less."
-            )
-    return boxes
-
-
-def upper_occupancy_bounds(policy: ArrayLike, boxes: Boxes) -> Floats:
-    """``[H, X, A]``: the largest probability of each (x, a) over all transitions in the boxes."""
-    given = np.ascontiguousarray(policy, np.float64)
-    bounds = np.zeros(given.shape)
-    upper_occupancy(boxes, given, bounds)
-    return bounds
-
-
 def check_gap(gap: float, episode: int | None = None) -> None:
     """Raise if a solve missed its certificate by more than `GAP_LIMIT`."""
     if not gap <= GAP_LIMIT:
@@ -288,25 +221,3 @@ def check_gap(gap: float, episode: int | None = None) -> None:
             f"The occupancy solver stopped{where} with a duality gap of {gap:.3g} > {GAP_LIMIT}; "
             f"use a smaller learning rate or larger epsilon."
         )
-
-
-def checked_costs(costs: ArrayLike, boxes: Boxes) -> Floats:
-    given = np.array(costs, np.float64)
-    if given.shape != boxes.lower.shape[:3] or not np.isfinite(given).all():
-        raise InvalidInputError(
-            f"Expected finite costs of shape {boxes.lower.shape[:3]}, got shape {given.shape}."
-        )
-    return given
-
-
-def checked_solution(
-    policy: Floats, transitions: Floats, boxes: Boxes, gap: float, steps: int
-) -> OccupancySolution:
-    check_gap(gap)
-    pairs = np.zeros(policy.shape)
-    state_action_occupancy(transitions, policy, boxes.widths, pairs)
-    occupancy = pairs[..., None] * transitions
-    for h, ahead in enumerate(boxes.widths[1:]):
-        occupancy[h, :, :, ahead:] = 0.0
-        occupancy[h, boxes.widths[h] :] = 0.0
-    return OccupancySolution(policy, transitions, occupancy, float(gap), steps)

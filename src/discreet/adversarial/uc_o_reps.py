@@ -106,7 +106,7 @@ def run_block(episodes: Episodes, boxes: Boxes, state: EntropyState, warm: bool)
     costs = np.empty(losses.shape[1:])
     steps = 0
     for k in range(losses.shape[0]):
-        episodes.paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
+        episodes.paid[k] = expected_loss(users.transitions, state.policy, losses[k])
         add_layered_user(users, k, state.policy)
         error, log_iota, confidence = episodes.errors[k], episodes.log_iota, episodes.confidence
         update_boxes(users.public, error, log_iota, confidence, boxes, episodes.literal)

@@ -165,7 +165,7 @@ def run_block(
     costs = np.zeros(boxes.lower.shape)
     steps = 0
     for k in range(losses.shape[0]):
-        episodes.paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
+        episodes.paid[k] = expected_loss(users.transitions, state.policy, losses[k])
         add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
         estimate_losses(users.public.losses, bounds, users.widths, limit, centred, estimate)

@@ -15,7 +15,7 @@ import numpy as np
 from discreet import _validate
 from discreet._jit import kernel
 from discreet._seeds import RunSeeds
-from discreet._types import FloatArray, Floats, IntArray, Ints
+from discreet._types import FloatArray, Floats, IntArray
 from discreet.adversarial.losses import (
     LossSequence,
     drifting_losses,
@@ -32,6 +32,7 @@ from discreet.adversarial.noise import LOSS_UNITS
 from discreet.errors import InvalidInputError
 from discreet.learners.result import RegretCurve, RegretRecorder
 from discreet.learners.settings import Settings
+from discreet.mdp.dense import occupancy, optimal_values
 from discreet.mdp.layered import LayeredMDP, tabular_losses
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -160,42 +161,21 @@ class Episodes(NamedTuple):
 
 
 @kernel
-def expected_loss(transitions: Floats, widths: Ints, policy: Floats, losses: Floats) -> float:
+def expected_loss(transitions: Floats, policy: Floats, losses: Floats) -> float:
     """V(policy, losses) in the true model, equation (2.1)."""
-    horizon, width, actions = policy.shape
-    reach, ahead = np.zeros(width), np.zeros(width)
-    reach[0] = 1.0
-    total = 0.0
-    for h in range(horizon):
-        ahead[:] = 0.0
-        for x in range(widths[h]):
-            if reach[x] > 0.0:
-                for a in range(actions):
-                    mass = reach[x] * policy[h, x, a]
-                    total += mass * losses[h, x, a]
-                    if h + 1 < horizon:
-                        for y in range(widths[h + 1]):
-                            ahead[y] += mass * transitions[h, x, a, y]
-        reach, ahead = ahead, reach
+    start = np.zeros(policy.shape[1])
+    start[0] = 1.0
+    reached, total = occupancy(transitions, start, policy), 0.0
+    for h in range(reached.shape[0]):
+        for x in range(reached.shape[1]):
+            for a in range(reached.shape[2]):
+                total += reached[h, x, a] * losses[h, x, a]
     return total
 
 
-@kernel
-def least_loss(transitions: Floats, widths: Ints, losses: Floats) -> float:
+def least_loss(transitions: Floats, losses: Floats) -> float:
     """Min over policies of V(policy, losses): the best fixed policy in hindsight."""
-    horizon, width, actions = losses.shape
-    values, ahead = np.zeros(width), np.zeros(width)
-    for h in range(horizon - 1, -1, -1):
-        for x in range(widths[h]):
-            best = np.inf
-            for a in range(actions):
-                value = losses[h, x, a]
-                for y in range(widths[h + 1]):
-                    value += transitions[h, x, a, y] * ahead[y]
-                best = min(best, value)
-            values[x] = best
-        values, ahead = ahead, values
-    return float(ahead[0])
+    return -float(optimal_values(transitions, -losses)[0, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +326,7 @@ class HindsightRegret:
     def _after(self, losses: FloatArray, paid: FloatArray) -> float:
         """Regret when these episodes are over, too."""
         total = self._total + losses.sum(axis=0)
-        best = least_loss(self._mdp.transitions, self._mdp.widths, total)
+        best = least_loss(self._mdp.transitions, total)
         return self._paid + float(paid.sum()) - best
 
     def curve(self) -> RegretCurve:
@@ -354,7 +334,7 @@ class HindsightRegret:
 
     def uniform_regret(self) -> float:
         """What the uniformly random policy would have lost against the best one, in all."""
-        moves, widths = self._mdp.transitions, self._mdp.widths
+        moves = self._mdp.transitions
         uniform = np.full(self._mdp.shape.visits, 1 / self._mdp.shape.actions)
-        paid = expected_loss(moves, widths, uniform, self._total)
-        return float(paid - least_loss(moves, widths, self._total))
+        paid = expected_loss(moves, uniform, self._total)
+        return float(paid - least_loss(moves, self._total))
