@@ -187,4 +187,4 @@ def test_the_list_of_extras_is_what_the_image_installs():
         "optional-dependencies"
     ]
     (asked,) = re.findall(r'dist/report\.json "\.\[(.*)\]"', (ROOT / "Makefile").read_text())
-    assert set(asked.split(",")) == {"service", "postgres", "secure"} <= set(extras)
+    assert set(asked.split(",")) == {"service", "postgres"} <= set(extras)

@@ -229,10 +229,10 @@ def test_clocks_that_disagree_are_red(check, colour):
     assert check.colour == colour
 
 
-def test_a_disk_with_little_room_is_yellow_and_one_with_none_red(tmp_path, monkeypatch):
-    for free, colour in ((10**12, "green"), (10**9, "yellow"), (10**6, "red")):
+def test_a_disk_with_no_room_is_red(tmp_path, monkeypatch):
+    for free, colour in ((10**12, "green"), (10**6, "red")):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
-        assert check_disk(tmp_path, wanted=10**10).colour == colour
+        assert check_disk(tmp_path).colour == colour
     assert health.ready([Check("a", "green", ""), Check("b", "yellow", "")])
 
 

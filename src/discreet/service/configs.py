@@ -1,5 +1,6 @@
 """What every role shares as a process: its TOML file, its clock, and how it ends."""
 
+import contextlib
 import re
 import signal
 import socket
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Protocol, Self
+from urllib.parse import urlsplit
 
 from discreet._files import read_file, read_parsed, reason
 from discreet._settings import make, read_toml
@@ -167,7 +169,7 @@ class DeviceConfig(Config):
 
 _BACKLOG = 2048
 """Connections that may wait to be taken."""
-THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "[::1]")
+THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
 def template(role: str, **fields: str) -> str:
@@ -183,8 +185,7 @@ def places(url: str) -> dict[str, str]:
     ('8700', '9000')
     """
     if url.startswith("http://"):  # one machine: the one port that was asked for, and no other
-        port = url.rpartition(":")[2]
-        return {"port": port if port.isdigit() else "8700", "private": "", "page": ""}
+        return {"port": str(urlsplit(url).port or 8700), "private": "", "page": ""}
     return {"port": "8700", "private": "127.0.0.1:8701", "page": "127.0.0.1:8702"}
 
 
@@ -194,10 +195,13 @@ def addresses(text: str) -> list[tuple[str, int]]:
     >>> addresses("127.0.0.1:8701"), addresses("[::1]:8701"), addresses("")
     ([('127.0.0.1', 8701)], [('::1', 8701)], [])
     """
-    found = re.fullmatch(r"(\[.+\]|[^:]+):(\d{1,5})", text)
-    if text and found is None:
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(f"//{text}")
+        if parts.hostname and parts.port is not None:
+            return [(parts.hostname, parts.port)]
+    if text:
         raise InvalidInputError(f"Expected an address such as '127.0.0.1:8701', got {text!r}.")
-    return [(found[1].strip("[]"), int(found[2]))] if found else []
+    return []
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -217,12 +221,16 @@ def listen(host: str, port: int) -> socket.socket:
 
 def check_url(url: str) -> None:
     """Refuse an address that no request can go to."""
-    found = re.fullmatch(r"(https?)://([^/\s:]+|\[[^/\s]+\])(:\d+)?(/\S*)?", url)
-    if found is None:
+    try:
+        parts = urlsplit(url)
+        whole = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", url)
+    except ValueError:
+        whole = False
+    if not whole or parts.scheme not in ("http", "https"):
         raise InvalidInputError(
             f"Expected an address such as 'https://shuffler.example.org', got url={url!r}."
         )
-    if found[1] == "http" and found[2] not in THIS_MACHINE:
+    if parts.scheme == "http" and parts.hostname not in THIS_MACHINE:
         raise InvalidInputError(
             f"Expected https://, got url={url!r}: tickets and the analyser's token would travel "
             f"for everybody to read. Only to this machine (127.0.0.1) http:// will do."

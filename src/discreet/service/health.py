@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from prometheus_client import CollectorRegistry, Gauge
+
 Format = Literal["text", "json"]
 Colour = Literal["green", "yellow", "red"]
 _LINES, _SECONDS = 20, 60.0
@@ -74,20 +76,13 @@ class Check(NamedTuple):
     words: str
 
 
-def check_disk(folder: Path, wanted: int = 0) -> Check:
-    """Whether the disk of a folder has room.
-
-    Args:
-        folder: on the disk.
-        wanted: bytes that will be needed.
-    """
+def check_disk(folder: Path) -> Check:
+    """Whether the disk of a folder has room."""
     free = shutil.disk_usage(folder).free
     words = f"{free / 1e6:,.0f} MB free"
-    if free < _LITTLE:
-        return Check("disk", "red", f"full: {words}")
-    if free < wanted + _LITTLE:
-        return Check("disk", "yellow", f"{words}, {wanted / 1e6:,.0f} MB will be needed")
-    return Check("disk", "green", words)
+    return (
+        Check("disk", "red", f"full: {words}") if free < _LITTLE else Check("disk", "green", words)
+    )
 
 
 def check_clock(skew: float | None, allowed: float) -> Check:
@@ -115,3 +110,9 @@ def ready(checks: Iterable[Check]) -> bool:
 def to_json(checks: Iterable[Check]) -> bytes:
     found = [one._asdict() for one in checks]
     return json.dumps({"ready": ready(checks), "checks": found}).encode()
+
+
+def gauge(name: str, value: float, registry: CollectorRegistry) -> None:
+    """A public number among a role's metrics; its name says what it is."""
+    words = name.replace("_", " ").capitalize()
+    Gauge(f"discreet_{name}", f"{words}.", registry=registry).set(value)

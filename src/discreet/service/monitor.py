@@ -17,7 +17,7 @@ from importlib import resources
 
 import jinja2
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -45,19 +45,6 @@ _LONG = 60.0
 """Seconds after which a step is a long one."""
 _STUCK = 3600.0
 """Seconds that no step takes: the process hangs."""
-METRICS = {
-    "users": "Reports counted, each one use of a ticket.",
-    "batches": "Batches counted.",
-    "opens": "Batches opened since the analyser started.",
-    "open_seconds": "Seconds that opening these batches took.",
-    "envelopes_unreadable": "Envelopes of the last counted batch that cannot be read.",
-    "unreadable_share": "Their share in the worst group of that batch.",
-    "batch_wanted": "Reports that fill the open batch.",
-    "batch_received": "Reports in the open batch.",
-    "batch_seconds_left": "Seconds to the deadline of the open batch.",
-    "step_age_seconds": "Seconds since the last step.",
-}
-"""Name -> meaning."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -139,15 +126,16 @@ class Monitor:
             self._opening += now - self.sight.at
         if state == "counted" or self._fits.colour != "green":
             self._fits = self._compared()
+        shuffler, public = self._asked()
+        unreadable, share = _unreadable(study.ledger)
         totals: dict[str, float] = {
             "users": study.users,
             "batches": study.batches,
             "opens": self._opened,
             "open_seconds": self._opening,
+            "envelopes_unreadable": unreadable,
+            "unreadable_share": share,
         }
-        shuffler, public = self._asked()
-        unreadable, share = _unreadable(study.ledger)
-        totals["envelopes_unreadable"], totals["unreadable_share"] = unreadable, share
         colour: Colour = "green" if share <= 0.01 else "yellow"  # more than allowed: it has ended
         checks = {
             "analyser": [self._fits, self._keys_gone(), health.check_disk(self._config.folder)],
@@ -269,11 +257,9 @@ class Monitor:
             totals["batch_seconds_left"] = sight.deadline - now
         registry = CollectorRegistry()
         for name, value in totals.items():
-            Gauge(f"discreet_analyser_{name}", METRICS[name], registry=registry).set(value)
-        worst = Gauge(
-            "discreet_analyser_red", "Red lights of the operator's page.", registry=registry
-        )
-        worst.set(sum(one.colour == "red" for some in self.checks().values() for one in some))
+            health.gauge(f"analyser_{name}", value, registry)
+        red = sum(one.colour == "red" for some in self.checks().values() for one in some)
+        health.gauge("analyser_red", red, registry)
         return generate_latest(registry)
 
     def page(self) -> str:

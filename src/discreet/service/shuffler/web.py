@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib import resources
 from typing import NamedTuple
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -29,7 +29,7 @@ from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import CODES, Shuffler
-from discreet.service.shuffler.store import ACCEPTED, STATES
+from discreet.service.shuffler.store import ACCEPTED
 
 log = logging.getLogger("discreet.service.shuffler.web")
 SECONDS = 20.0
@@ -52,17 +52,6 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-cache",
 }
-METRICS = {f"batches_{state}": f"Batches that are {state}." for state in STATES} | {
-    "tickets": "Tickets whose digests this shuffler has.",
-    "tickets_spent": "Uses of tickets: reports that were accepted.",
-    "tickets_void": "Uses in abandoned batches that were handed over, and void tickets.",
-    "received": "Reports in the current batch.",
-    "wanted": "Reports that fill the current batch.",
-    "batch_age_seconds": "Seconds since the manifest of the batch was made.",
-    "batch_seconds_left": "Seconds to the deadline of the batch.",
-    "bytes_free": "Free bytes on the disk of the store.",
-}
-"""Name -> meaning, of what is read from the store."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -294,7 +283,7 @@ class _Endpoints:
     async def metrics(self, _: Request) -> Response:
         registry = CollectorRegistry()
         for name, value in sorted((await self._shuffler.totals()).items()):
-            Gauge(f"discreet_{name}", METRICS[name], registry=registry).set(value)
+            health.gauge(name, value, registry)
         text = generate_latest(registry) + generate_latest(self._shuffler.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
