@@ -142,7 +142,7 @@ soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, rac
 	@$(BIN)/python -m tests.soak.study
 	@$(BIN)/python -m tests.soak.operations
 	@$(BIN)/python -m tests.soak.service
-	@$(BIN)/pytest -q --long tests/service
+	@$(BIN)/pytest -q --long tests/service tests/test_registry.py tests/lab/test_runner.py
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(EXPERIMENTS); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done

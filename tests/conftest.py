@@ -37,6 +37,12 @@ settings.load_profile("discreet")
 providers.is_local_module_file = lambda path: False
 
 
+@pytest.fixture(scope="session")
+def long_run(request):
+    """Whether the long forms are wanted."""
+    return request.config.getoption("--long")
+
+
 @pytest.fixture
 def fixed_release(tmp_path):
     """Fail if more than the release tells two neighbours apart: `helpers.fixed_release`."""
@@ -57,7 +63,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="the long forms of the service's tests (make soak)",
+        help="the long forms of some tests, a Ray cluster among them (make soak)",
     )
 
 

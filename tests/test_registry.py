@@ -98,8 +98,10 @@ def test_the_command_line_two_processes_and_a_file(shell, tmp_path):
     assert len(source["learner"].split("-")) == 2  # discreet's logic, and the plug-in's files
 
 
-def test_a_ray_worker_knows_it(shell):
+def test_a_ray_worker_knows_it(shell, long_run):
     pytest.importorskip("ray")
+    if not long_run:
+        pytest.skip("A Ray cluster is started in the long run only.")
     code, out, err = shell("-m", "discreet", "run", *RUN, *SMALL, "--engine", "ray", "--jobs", "1")
     assert code == 0, err + out
     assert json.loads(out)["failures"] == []

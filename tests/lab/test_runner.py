@@ -50,8 +50,10 @@ def test_two_workers_give_the_same_files(small, uninterrupted, tmp_path):
     assert same_files(uninterrupted, tmp_path / "two")
 
 
-def test_a_ray_cluster_gives_the_same_files(small, uninterrupted, tmp_path):
+def test_a_ray_cluster_gives_the_same_files(small, uninterrupted, tmp_path, long_run):
     pytest.importorskip("ray")
+    if not long_run:
+        pytest.skip("A Ray cluster is started in the long run only.")
     script = (
         "import sys; from discreet.lab.runner import run_experiment\n"
         "from discreet.lab.spec import load_experiment\n"

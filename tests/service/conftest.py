@@ -9,12 +9,6 @@ if any(importlib.util.find_spec(n) is None for n in ("cryptography", "starlette"
 
 
 @pytest.fixture(scope="session")
-def long_run(request):
-    """Whether the long forms are wanted."""
-    return request.config.getoption("--long")
-
-
-@pytest.fixture(scope="session")
 def postgres_server():
     """One server for all tests of a run; skips where none is installed."""
     pytest.importorskip("psycopg")
