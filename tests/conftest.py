@@ -16,8 +16,6 @@ if os.environ.get("DISCREET_TESTS") == "core":
 collect_ignore_glob = ["soak/*", "recorded/*"]
 if not importlib.util.find_spec("cryptography"):
     collect_ignore_glob += ["helpers/nginx.py", "helpers/service*"]
-if not importlib.util.find_spec("flint"):
-    collect_ignore_glob += ["helpers/refutations.py"]
 
 # Workers are told the width of the terminal that started them; piped output has none.
 os.environ.pop("COLUMNS", None)

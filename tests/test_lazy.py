@@ -80,8 +80,6 @@ def test_the_stub_for_type_checkers_is_the_table(stub):
     told = homes(package)
     assert sorted(told) == dir(package)
     for name, module in told.items():
-        if "certificates" in module and not importlib.util.find_spec("flint"):
-            continue  # the extra `certify` is not installed
         inside = module == package.__name__
         home = importlib.import_module(f"{module}.{name}" if inside else module)
         assert getattr(package, name) is (home if inside else getattr(home, name))

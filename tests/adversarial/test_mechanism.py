@@ -19,6 +19,7 @@ from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.accounting.closed_forms import gaussian_delta, grid_delta
+from discreet.privacy.certificates.document import certify, certify_claim
 from discreet.privacy.mechanisms.noise import Bounded, IndependentNoise, Laplace
 from discreet.privacy.mechanisms.tree import binary_shape
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -351,27 +352,15 @@ NEIGHBOURS = [
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedback):
     """Taken for one Gaussian release, the first five (bandit) break their guarantee by up to 7%."""
-    pytest.importorskip("flint")
-    from discreet.privacy.certificates.distributions import (
-        Layers,
-        layered_delta,
-        layered_refutation,
-    )
-
-    size = steps_of(horizon)
     trust = Local(epsilon, delta, mechanism="gaussian")
-    mechanism = calibrate_layered(trust, size, 100, feedback=feedback)
-    sigma = mechanism.noise.distribution.sigma
-    moved = Layers(
-        count_sigma=sigma,
-        counts=4 * horizon,
-        loss_sigma=mechanism.loss_noise.sigma if mechanism.loss_noise else sigma * LOSS_UNITS,
-        loss_shift=LOSS_UNITS,
-        losses=2 * horizon if feedback == "bandit" else size.pairs,
-    )
-    assert 0.9 * delta < layered_delta(moved, epsilon) <= delta  # kept, and not wasteful
-    less = replace(moved, count_sigma=sigma * 0.98, loss_sigma=moved.loss_sigma * 0.98)
-    assert layered_refutation(less, epsilon) > delta
+    mechanism = calibrate_layered(trust, steps_of(horizon), 100, feedback=feedback)
+    proof = certify(mechanism)
+    assert proof.holds and proof.ratio > 0.9  # kept, and not wasteful
+    noise = {
+        name: str(Fraction(value) * Fraction(98, 100)) if name != "name" else value
+        for name, value in proof.claim.noise.items()
+    }
+    assert not certify_claim(replace(proof.claim, noise=noise)).holds
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 20.0, 60.0])

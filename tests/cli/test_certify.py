@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-pytest.importorskip("flint")
-
 SMALL = ["--states", "2", "--horizon", "2", "--users", "2000"]
 POOLED = ["--episodes", "9", "--stationary"]
 
@@ -49,7 +47,6 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--mechanism", "gaussian"], "discrete-gaussian"),
         (["--trust", "central", "--delta", "0"], "discrete-laplace"),
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
-        (["--trust", "local", "--mechanism", "gaussian", *POOLED], "piled-gaussian"),
         (["--trust", "shuffle", "--honest", "0.5"], "histogram"),
         (["--trust", "shuffle", "--mechanism", "bits"], "binomial"),
         (["--trust", "shuffle", "--mechanism", "bits", "--epsilon", "10"], "table"),

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 pytest.importorskip("cryptography")
 pytest.importorskip("starlette")
-pytest.importorskip("flint")
 from discreet.cli.app import make_app
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.users import answered

@@ -116,7 +116,7 @@ def proof(
                 "bound": float(made.bound),
                 "delta": float(made.claim.delta),
                 "ratio": made.ratio,
-                "seconds": {"bound": made.seconds[0], "check": made.seconds[1]},
+                "seconds": made.seconds,
                 "output": str(output) if output is not None and made.holds else None,
                 "not_covered": list(NOT_COVERED),
                 "certificate": made.to_dict(),
@@ -173,15 +173,16 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
     from discreet.privacy.certificates.document import NOT_COVERED
 
     claim = certificate.claim
-    first, second = certificate.seconds
+    name = str(claim.noise["name"])
+    numbers = {field: value for field, value in claim.noise.items() if field != "name"}
     ratio = certificate.bound / (claim.delta or 1)
     rows = [
-        ("noise", f"{claim.noise.name}: {_short(claim.noise.fields())}"),
-        ("one user moves", _short(claim.noise.moves())),
+        ("noise", f"{name}: {_short(numbers)}"),
+        ("one user moves", verifier.described(verifier.moves_of(claim.release)[name])),
         ("method", _short(certificate.method)),
         ("proven bound", rounded_up(certificate.bound, 9)),
         ("bound / delta", rounded_up(ratio, 9) if claim.delta else "exact, delta is 0"),
-        ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
+        ("time", f"{certificate.seconds:.2f} s"),
     ]
     print_table(f"Certificate for {claim.release['mechanism']}", FACTS, rows)
     if certificate.holds:

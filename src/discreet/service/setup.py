@@ -207,7 +207,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
 
 def _certificate(mechanism: BatchMechanism) -> Certificate:
     """That its noise keeps its delta: that, and not the least delta, is what is guaranteed."""
-    certificate: Certificate = certify(mechanism, check=False)
+    certificate: Certificate = certify(mechanism)
     if not certificate.holds:
         raise UnsupportedError(certificate.sentence())
     return dataclasses.replace(certificate, bound=certificate.claim.delta)

@@ -6,16 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-pytest.importorskip("flint")
-
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.distributions import (
-    NOISES,
-    FlippedBits,
-    GaussianMoves,
-    LaplaceMoves,
-)
 from discreet.privacy.certificates.document import (
     FORMAT,
     NOT_COVERED,
@@ -34,7 +26,7 @@ MILLION = Fraction(1, 10**6)
 
 def certificate(bound="1/2000000", delta=MILLION, noise=None, **changes):
     claim = Claim(
-        noise=noise or GaussianMoves(sigma=Fraction(51, 2), times=36),
+        noise=noise or {"name": "discrete-gaussian", "sigma": "51/2"},
         epsilon=Fraction(1),
         delta=Fraction(delta),
         release=release(mechanism="gaussian", **changes),
@@ -83,7 +75,7 @@ def other(value):
         return value + "x"
 
 
-@pytest.mark.parametrize("noise", sorted(NOISES))
+@pytest.mark.parametrize("noise", sorted(verifier.NOISES))
 def test_any_single_value_changed_is_refused(made, noise):
     places = list(leaves(made[noise]))
     assert len(places) >= 8
@@ -94,7 +86,7 @@ def test_any_single_value_changed_is_refused(made, noise):
             verifier.check(data)
 
 
-@pytest.mark.parametrize("noise", sorted(NOISES))
+@pytest.mark.parametrize("noise", sorted(verifier.NOISES))
 def test_any_field_removed_or_added_is_refused(made, noise):
     for path in folders(made[noise]):
         for name in at(made[noise], path):
@@ -109,7 +101,7 @@ def test_any_field_removed_or_added_is_refused(made, noise):
             verifier.check(data)
 
 
-@pytest.mark.parametrize("noise", sorted(NOISES))
+@pytest.mark.parametrize("noise", sorted(verifier.NOISES))
 def test_a_digest_is_no_proof(made, noise):
     """Everything in the file may be resealed: a lower bound is still refused."""
     data = {key: value for key, value in made[noise].items() if key != "digest"}
@@ -146,7 +138,7 @@ def test_a_claim_holds_up_to_its_delta(bound, delta, holds, ratio):
 
 
 def test_the_ratio_of_a_pure_claim_is_its_bound():
-    noise = LaplaceMoves(scale=Fraction(36), units=36)
+    noise = {"name": "discrete-laplace", "scale": "36"}
     assert certificate(0, 0, noise).ratio == 0.0
     assert certificate(0, 0, noise).holds
     assert certificate(1, 0, noise).ratio == 1.0
@@ -187,7 +179,7 @@ def test_what_is_not_proven_leaves_an_older_file_alone(tmp_path):
 
 def test_a_written_file_is_read_back_to_the_last_digit(tmp_path):
     claim = Claim(
-        noise=FlippedBits(flip=Fraction(1, 3), units=2),
+        noise={"name": "randomized-response", "flip": "1/3"},
         epsilon=Fraction(3, 2),
         delta=Fraction(0),
         release=release("local batch", "randomized-response", horizon=1, statistics=["visits"]),
@@ -213,23 +205,16 @@ def test_what_is_not_covered_is_the_verifiers_own_list():
 POSITIVE = st.fractions(min_value=Fraction(1, 10**18), max_value=Fraction(1, 2))
 
 
-@given(POSITIVE, st.fractions(min_value=1, max_value=3), st.sampled_from([9, 6, 3]))
-def test_a_rounded_bound_is_no_smaller_and_no_larger_than_delta(bound, more, digits):
-    delta, room = min(Fraction(1), bound * more), Fraction(1, 10**digits)
-    found = rounded(bound, delta, room)
+@given(POSITIVE, st.fractions(min_value=1, max_value=3))
+def test_a_rounded_bound_is_no_smaller_and_no_larger_than_delta(bound, more):
+    delta = min(Fraction(1), bound * more)
+    found = rounded(bound, delta)
     assert bound <= found <= delta
-    roomy = bound + delta * room
-    assert found == delta or roomy <= found <= roomy * (1 + Fraction(1, 10**8))
-
-
-@given(POSITIVE)
-def test_a_rounded_bound_has_few_digits(bound):
-    found = rounded(bound, Fraction(1), Fraction(1, 10**9))
-    digits = str(int(found * 10**40)).rstrip("0")
-    assert len(digits) <= 10
+    assert found == delta or found <= bound * (1 + Fraction(1, 10**8))
+    assert len(str(int(rounded(bound, Fraction(1)) * 10**40)).rstrip("0")) <= 10
 
 
 @given(POSITIVE, POSITIVE)
 def test_what_does_not_hold_is_left_as_it_is(one, more):
-    assert rounded(one + more, one, Fraction(1, 10**9)) == one + more
-    assert rounded(Fraction(0), one, Fraction(1, 10**9)) == 0
+    assert rounded(one + more, one) == one + more
+    assert rounded(Fraction(0), one) == 0

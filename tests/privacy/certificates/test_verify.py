@@ -91,10 +91,7 @@ def test_more_moves_are_refused(made, noise):
     elif noise == "histogram":
         moves["times"][1] += 1
     else:
-        known = {"piled-gaussian": "total"} | dict.fromkeys(
-            ("gaussian-grid", "adaptive-gaussian"), "squares"
-        )
-        name = known.get(noise, "losses")
+        name = {"gaussian-grid": "squares"}.get(noise, "losses")
         moves[name] *= 2
     with pytest.raises(verify.Refused, match="Recomputed"):
         recomputed(made[noise], moves)
@@ -230,7 +227,7 @@ def test_it_runs_by_itself_where_nothing_else_can_be_imported(tmp_path):
         "import sys, runpy\n"
         "class Wall:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name.split('.')[0] in ('numpy', 'discreet', 'flint', 'scipy', 'numba'):\n"
+        "        if name.split('.')[0] in ('numpy', 'discreet', 'scipy', 'numba'):\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Wall())\n"
         f"sys.argv = ['verify.py', {str(path)!r}]\n"
@@ -315,14 +312,6 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
          "400 digits"),
         ({"noise": {"name": "randomized-response", "flip": LONG}, "release": FLIPS}, "100 digits"),
         ({"noise": {"name": "randomized-response", "flip": "1/3"}, "release": FLIPS}, "Recomputed"),
-        (
-            {
-                "noise": {"name": "piled-gaussian", "sigma": "1e8"},
-                "release": release("local continual", "gaussian", stationary=True, **MANY),
-                "method": {"name": "all-directions", "small_norms": 0, "order": "2"},
-            },
-            "steps that are allowed",
-        ),
         ({"epsilon": "5001"}, "5000 at most"),
     ],
 )  # fmt: skip

@@ -369,7 +369,7 @@ def test_directions_of_gaussian_noise_against_their_distributions(step, norm, ep
         for u, p in noise.items()
         if (loss := float((step**2 * norm - 2 * step * u) / (2 * sigma**2))) > epsilon
     )
-    found = verify.shifted_delta(sigma**2, norm, step, norm, epsilon, True)
+    found = verify.shifted_delta(sigma**2, norm, step, epsilon)
     assert truth * (1 - Fraction(1, 10**12)) <= found <= truth * (1 + Fraction(1, 10**6))
 
 
@@ -392,7 +392,7 @@ def test_sums_over_the_integers_are_not_below_the_truth_by_a_hair(sigma, norm, s
 def test_hardly_any_noise_proves_nothing():
     assert verify.lattice_sum(Fraction(1, 10**9), 1, 1, Fraction(1)) >= Fraction(99, 100)
     with pytest.raises(verify.Refused, match="too little noise"):
-        verify.excess(Fraction(1, 10**9), 1, 10**7, True)
+        verify.excess(Fraction(1, 10**9), 10**7)
 
 
 @pytest.mark.parametrize("order", ["9/8", "2", "10"])

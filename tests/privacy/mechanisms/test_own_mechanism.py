@@ -105,7 +105,6 @@ def test_one_of_your_own_is_audited_and_checked(learner):
 
 
 def test_one_of_your_own_is_certified_as_what_it_is_an_instance_of(learner):
-    pytest.importorskip("flint")
     from discreet.privacy import certify, verify
 
     mechanism = calibrated(learner)

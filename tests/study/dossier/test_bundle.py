@@ -16,8 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("flint")
-
 import discreet
 from discreet.errors import StudyError
 from discreet.learners.base import Problem

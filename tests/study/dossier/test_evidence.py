@@ -71,25 +71,3 @@ def test_what_cannot_be_certified_is_said():
     assert not proof.text
     assert proof.sentence.startswith("No certificate: ")
     assert proofs(discreet.NoPrivacy().calibrate(SHAPE), [], quiet)[0].text == ""
-
-
-@pytest.mark.parametrize(
-    "another",
-    [
-        discreet.Central(1, 1e-6, mechanism="laplace").calibrate(SHAPE),
-        discreet.Central(1, 1e-6, mechanism="gaussian").calibrate(Shape(3, 2, 2)),
-        discreet.Central(2, 1e-6, mechanism="gaussian").calibrate(SHAPE),
-    ],
-    ids=["mechanism", "shape", "guarantee"],
-)
-def test_a_certificate_of_another_plan_is_none(monkeypatch, another):
-    from discreet.privacy.certificates import document
-
-    plan, certify = (
-        discreet.Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE),
-        document.certify,
-    )
-    monkeypatch.setattr(document, "certify", lambda _, **options: certify(another, **options))
-    (proof,) = proofs(plan, [], quiet)
-    assert proof.text == proof.digest == ""
-    assert proof.sentence.startswith("No certificate: It ")

@@ -9,8 +9,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("flint")
-
 import discreet
 from discreet.errors import StudyError
 from discreet.privacy.guarantee import NOTIONS, REHEARSED, rounded_noise

@@ -1,6 +1,3 @@
-from discreet.privacy.certificates.distributions import Layers as Layers
-from discreet.privacy.certificates.distributions import layered_delta as layered_delta
-from discreet.privacy.certificates.distributions import layered_refutation as layered_refutation
 from discreet.privacy.certificates.document import Certificate as Certificate
 from discreet.privacy.certificates.document import CertificateError as CertificateError
 from discreet.privacy.certificates.document import Claim as Claim

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from discreet._files import write_atomically
 from discreet._types import JsonObject, Plain
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.distributions import NOISES, Noise, Progress
+from discreet.privacy.certificates.prove import Progress, prove
 from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up
 
 FORMAT = "discreet-certificate/1"
@@ -33,7 +33,7 @@ class Certifiable(Protocol):
     def guarantee(self) -> Guarantee: ...
 
     def certified(self, users: int | None = None) -> tuple[str, dict[str, Any]]:
-        """The name of its noise distribution (one of `NOISES`) and the exact parameters."""
+        """The name of its noise (one of `verify.NOISES`) and its numbers, exactly."""
 
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:
         """What is released, of whom and when: all that the moves of one user depend on."""
@@ -44,15 +44,16 @@ class Claim:
     """A release, its noise and the guarantee that it delivers, in exact numbers."""
 
     release: dict[str, Plain]
-    noise: Noise
+    noise: dict[str, Plain]
     epsilon: Fraction
     delta: Fraction
 
     def to_dict(self) -> dict[str, Plain]:
-        """As a certificate states it."""
+        """As a certificate states it, without its method and bound."""
         return {
+            "format": FORMAT,
             "release": self.release,
-            "noise": {"name": self.noise.name, **self.noise.fields()},
+            "noise": self.noise,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
         }
@@ -77,13 +78,23 @@ def claim_of(mechanism: Certifiable, *, users: int | None = None) -> Claim:
         raise UnsupportedError(
             "Printed constants are not covered by certificates; use calibration='exact'."
         )
-    name, parameters = mechanism.certified(users)
+    name, numbers = mechanism.certified(users)
+    if name not in verifier.NOISES:
+        raise UnsupportedError(f"Noise of the kind {name!r} is not covered by certificates.")
+    own = verifier.NOISES[name][1].split()
     return Claim(
         release=mechanism.release_facts(users),
-        noise=NOISES[name](**parameters),
+        noise={"name": name, **{field: _plain(numbers[field]) for field in own}},
         epsilon=claimed(guarantee.epsilon),
         delta=claimed(guarantee.delta),
     )
+
+
+def _plain(value: Any) -> Plain:
+    """As a document says it: fractions as text, tables as lists."""
+    if isinstance(value, float | Fraction):
+        return str(Fraction(value))
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
 
 
 def claimed(value: float) -> Fraction:
@@ -103,13 +114,13 @@ class Certificate:
         claim: release, noise, epsilon and delta.
         bound: a proven bound on delta(epsilon); the claim holds if it is at most delta.
         method: how `verify.py` finds a bound again.
-        seconds: of processor time, for the bound and for checking it.
+        seconds: of processor time.
     """
 
     claim: Claim
     bound: Fraction
     method: dict[str, Plain]
-    seconds: tuple[float, float] = (0.0, 0.0)
+    seconds: float = 0.0
 
     @property
     def holds(self) -> bool:
@@ -125,12 +136,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON: what `verify.py` reads."""
-        data: dict[str, Plain] = {
-            "format": FORMAT,
-            **self.claim.to_dict(),
-            "method": self.method,
-            "bound": str(self.bound),
-        }
+        data = {**self.claim.to_dict(), "method": self.method, "bound": str(self.bound)}
         return data | {"digest": verifier.digest(data)}
 
     def write(self, path: str | Path) -> None:
@@ -146,7 +152,7 @@ class Certificate:
         pair = f"delta({rounded_up(claim.epsilon)})"
         if self.holds:
             bound, delta = rounded_up(self.bound, 9), rounded_up(claim.delta, 9)
-            return f"{pair} <= {bound} <= {delta} is proven for {claim.noise.name} noise."
+            return f"{pair} <= {bound} <= {delta} is proven for {claim.noise['name']} noise."
         return (
             f"Not certified: the best bound on {pair} is {rounded_up(self.bound, 9)}, above "
             f"{rounded_down(claim.delta, 9)}; either the claim is false or the method is too "
@@ -154,34 +160,33 @@ class Certificate:
         )
 
 
-def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
-    """A bound with a hair of room for the verifier, in few digits; at most delta.
-
-    The room is a part of delta, as the verifier's cuts are: a bound far below delta needs it, too.
-    """
+def rounded(bound: Fraction, delta: Fraction) -> Fraction:
+    """A bound in ten digits, rounded up; at most delta."""
     if bound == 0 or bound > delta:
         return bound
-    roomy = bound + delta * room
     unit = Fraction(1)
-    while roomy < 10**9 * unit:
+    while bound < 10**9 * unit:
         unit /= 10
-    return min(delta, -(-roomy // unit) * unit)
+    return min(delta, -(-bound // unit) * unit)
 
 
 def certify(
     mechanism: Certifiable,
     *,
     users: int | None = None,
-    check: bool = True,
     progress: Progress = lambda _: None,
 ) -> Certificate:
     """A rigorous bound on the delta of the noise of a mechanism, as a certificate.
 
+    The bound is the one that `verify.py` finds: integers, and nothing of the calibration.
+
     Args:
         mechanism: what `TrustModel.calibrate` or `calibrate_layered` returned.
         users: of the batch (where the noise depends on it).
-        check: also run the verifier on the result, as a reader would.
         progress: called with what is being computed.
+
+    Raises:
+        UnsupportedError: no certificate covers this mechanism, or this size of it.
 
     >>> from discreet.mdp.shape import Shape
     >>> from discreet.privacy import Central
@@ -190,22 +195,21 @@ def certify(
     >>> certificate.holds, round(certificate.ratio, 3)
     (True, 1.0)
     """
-    return certify_claim(claim_of(mechanism, users=users), check=check, progress=progress)
+    return certify_claim(claim_of(mechanism, users=users), progress=progress)
 
 
-def certify_claim(
-    claim: Claim, *, check: bool = True, progress: Progress = lambda _: None
-) -> Certificate:
+def certify_claim(claim: Claim, *, progress: Progress = lambda _: None) -> Certificate:
     """`certify` for a claim about any noise."""
     start = time.process_time()
-    bound, method = claim.noise.bound(claim.epsilon, claim.delta, progress)
-    found = time.process_time()
-    bound = rounded(bound, claim.delta, claim.noise.room)
-    certificate = Certificate(claim=claim, bound=bound, method=method)
-    if check and certificate.holds:
-        progress("checking with integers")
-        verify(certificate)
-    return replace(certificate, seconds=(found - start, time.process_time() - found))
+    try:
+        bound, method = prove(claim.to_dict(), progress)
+    except verifier.Unknown as unknown:
+        raise UnsupportedError(f"There is no certificate of this: {unknown}") from None
+    except verifier.Refused as refused:
+        raise CertificateError(f"Not certified: {refused}") from None
+    bound = rounded(bound, claim.delta)
+    seconds = time.process_time() - start
+    return Certificate(claim=claim, bound=bound, method=method, seconds=seconds)
 
 
 def verify(

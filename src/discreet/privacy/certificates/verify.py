@@ -62,6 +62,10 @@ class Refused(Exception):  # noqa: N818
     """The certificate does not hold, or cannot be read."""
 
 
+class Unknown(Refused):
+    """Of such a release, or of one so large, nothing is known here."""
+
+
 class _Budget(threading.local):
     """Steps that are left; without limit outside `check`."""
 
@@ -75,7 +79,7 @@ def spend(steps: float) -> None:
     """Pay for work before it is done."""
     BUDGET.left -= steps
     if BUDGET.left < 0:
-        raise Refused(f"Checking this would take more than the {WORK:,} steps that are allowed.")
+        raise Unknown(f"Checking this would take more than the {WORK:,} steps that are allowed.")
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -91,7 +95,7 @@ def exp(x: Fraction) -> Pair:
     if x < -178:  # e^-178 < 2^-256
         return 0, 1
     if x > 5000:
-        raise Refused("An exponent is too large to be computed.")
+        raise Unknown("An exponent is too large to be computed.")
     spend(15 + (x.numerator.bit_length() + x.denominator.bit_length()) // 64)
     if x < 0:
         low, high = exp(-x)
@@ -388,15 +392,11 @@ def hockey_stick(total: Masses, epsilon: Fraction, base: Fraction, bits: int) ->
 # --- Gaussian noise ----------------------------------------------------------------------------
 
 
-def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
-    """A factor F such that P(U = u) <= F·(normal density at u, of variance sigma²·norm).
+def excess(variance: Fraction, cells: int) -> Fraction:
+    """A factor F such that P(U = u) <= F·(normal density at u, of variance sigma²·cells).
 
-    U = <w, X> with X discrete Gaussians of parameter sigma on ``cells`` counters and w a primitive
-    integer vector, |w|² = norm. (Poisson summation. Entries ±1: F = (1 + s)^cells with
-    s = 2q/(1-q), q = exp(-pi² sigma²). In general the characteristic function can have further
-    peaks, of height exp(-2 pi² sigma²/norm) at most, or a factor with its argument beyond pi/2, of
-    at most 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)). Proof:
-    docs/understand/certificates.md.)
+    U is the sum of ``cells`` discrete Gaussians of parameter sigma. F = (1 + s)^cells with
+    s = 2q/(1-q), q = exp(-pi² sigma²), by Poisson summation (docs/understand/certificates.md).
     """
     q = exp(-PI_SQUARED * variance)[1]
     if q >= ONE:
@@ -404,22 +404,15 @@ def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
     factor = power(1 + Fraction(2 * q, ONE - q), cells)
     if factor > ONE << 1000:
         raise Refused("There is too little noise for this method.")
-    if ones:
-        return Fraction(factor, ONE)
-    spread = Fraction(root(variance * norm)[1] * ROOT_TWO_PI[1], ONE * ONE)
-    near = Fraction(exp(-2 * PI_SQUARED * variance / norm)[1], ONE)
-    far = Fraction(2 * exp(-PI_SQUARED * variance / 8)[1], ONE - exp(-3 * PI_SQUARED * variance)[1])
-    return Fraction(factor, ONE) * (1 + spread * near) + spread * far
+    return Fraction(factor, ONE)
 
 
-def shifted_delta(
-    variance: Fraction, norm: int, step: int, cells: int, epsilon: Fraction, ones: bool
-) -> Fraction:
-    """Delta when counters move by step·w: loss (step²·norm - 2·step·U)/(2 sigma²)."""
-    factor = excess(variance, norm, cells, ones)
-    if 64 * variance * norm <= 400_000**2:
-        return factor * lattice_sum(variance, norm, step, epsilon)
-    return factor * closed_form(variance, norm, step, epsilon)
+def shifted_delta(variance: Fraction, cells: int, step: int, epsilon: Fraction) -> Fraction:
+    """Delta when ``cells`` counters move by ``step``: loss (step²·cells - 2·step·U)/(2 sigma²)."""
+    factor = excess(variance, cells)
+    if 64 * variance * cells <= 400_000**2:
+        return factor * lattice_sum(variance, cells, step, epsilon)
+    return factor * closed_form(variance, cells, step, epsilon)
 
 
 def lattice_sum(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> Fraction:
@@ -492,7 +485,7 @@ def check_binomial(entry: "Entry") -> Fraction:
     """Every counter carries the sum of ``trials`` bits that are one with ``probability``."""
     trials, p = entry.whole("noise", "trials", most=10**15), entry.ratio("noise", "probability")
     if not 0 < p < 1 or trials * p * (1 - p) > 10**11:
-        raise Refused("Expected a binomial with 0 < probability < 1 and variance <= 1e11.")
+        raise Unknown("Expected a binomial with 0 < probability < 1 and variance <= 1e11.")
     a, b = p.numerator, p.denominator - p.numerator
     noise = binomial(trials, p, entry.bits(), entry.tail())
     ratios: dict[int, Callable[[int], Pair]] = {
@@ -506,7 +499,7 @@ def check_poisson(entry: "Entry") -> Fraction:
     """Every counter carries Poisson noise of ``mean``."""
     mean = entry.positive("noise", "mean")
     if mean > 10**11:
-        raise Refused("Expected a mean of at most 1e11.")
+        raise Unknown("Expected a mean of at most 1e11.")
     a, b = mean.numerator, mean.denominator
     noise = poisson(mean, entry.bits(), entry.tail())
     ratios: dict[int, Callable[[int], Pair]] = {
@@ -581,7 +574,7 @@ def check_discrete_gaussian(entry: "Entry") -> Fraction:
     """Every counter carries discrete Gaussian noise."""
     variance, ((shift, times),) = entry.variance("sigma"), entry.moves()
     if entry.method == "sum":
-        return shifted_delta(variance, times, shift, times, entry.epsilon, True)
+        return shifted_delta(variance, times, shift, entry.epsilon)
     bits = entry.bits()
     masses = gaussian_masses(variance, bits, entry.tail())
     first, total, lost = repeat(masses, times, bits, entry.cut())
@@ -593,46 +586,24 @@ def check_discrete_gaussian(entry: "Entry") -> Fraction:
     return delta / (1 << bits)
 
 
-def check_piled_gaussian(entry: "Entry") -> Fraction:
-    """Every integer vector v of moves with |v|_1 <= total and entries of at most ``largest``.
-
-    Each is repeated on ``copies`` counters. The largest |v|² is total·largest, by entries of 0 and
-    ±largest only; any other entry e loses at least e·(largest - e) >= largest - 1 of it. So besides
-    that case it suffices to take every divisor g and every |v|² = g²·M up to the rest; zCDP
-    disposes of all small norms at once.
-    """
-    variance = entry.variance("sigma")
-    total, largest, copies = (entry.moved[n] for n in ("total", "largest", "copies"))
-    small, order = entry.whole("method", "small_norms", 0), entry.ratio("method", "order")
-    rho = Fraction(small * copies) / (2 * variance)
-    worst = concentrated(rho, entry.epsilon, order) if small else Fraction(0)
-    cells = total // largest * copies
-    worst = max(worst, shifted_delta(variance, cells, largest, cells, entry.epsilon, True))
-    rest = total * largest - (largest - 1) if largest > 1 else 0
-    for g in range(1, largest):
-        spend(1 + 50 * max(0, rest // (g * g) - small // (g * g)))  # before the first of them
-    for g in range(1, largest):  # g = largest: fewer counters than above
-        for norm in range(small // (g * g) + 1, rest // (g * g) + 1):
-            cells = min(norm, total // g) * copies
-            delta = shifted_delta(variance, norm * copies, g, cells, entry.epsilon, False)
-            worst = max(worst, delta)
-    return worst
+def longest_column(encoder: list[int], columns: list[int]) -> int:
+    """Its squared norm; the column of the n-th last user is the first n of ``encoder``, times d."""
+    norm = square = 0
+    for c, d in zip(encoder, reversed(columns), strict=True):
+        square += c * c
+        norm = max(norm, d * d * square)
+    return norm
 
 
 def check_gaussian_grid(entry: "Entry") -> Fraction:
     """Encoded counters carry discrete Gaussian noise of ``sigma`` grid steps, at ``length`` times.
 
-    A unit moves them by a column of integers (grid steps): that of the n-th last user has the
-    first n numbers of ``encoder``, times the n-th last of ``columns``.
+    A unit moves them by a column of integers (grid steps).
     Discrete Gaussian noise is within 1/(24 sigma²) in total variation of rounded normal noise:
     sum (p - q)+ with q/p >= E exp(-u²/(2 sigma²)) >= 1 - 1/(24 sigma²), u uniform on [-1/2, 1/2].
     """
     variance, length = entry.variance("sigma"), entry.whole("noise", "length")
-    norm = square = 0
-    encoder, columns = entry.wholes("encoder", length), entry.wholes("columns", length)
-    for c, d in zip(encoder, reversed(columns), strict=True):
-        square += c * c
-        norm = max(norm, d * d * square)
+    norm = longest_column(entry.wholes("encoder", length), entry.wholes("columns", length))
     units, cells = (int(entry.moved[name]) for name in ("squares", "cells"))
     if entry.method == "concentrated":
         rho = norm * units / (2 * variance)
@@ -649,14 +620,14 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
     coarse, fine = entry.variance("count_sigma"), entry.variance("loss_sigma")
     counts, losses, shift = (entry.moved[n] for n in ("counts", "losses", "loss_shift"))
     bits = entry.bits()
-    factor = excess(fine, losses, losses, True)
+    factor = excess(fine, losses)
     if entry.method == "convolved-counts":
         one = gaussian_masses(coarse, bits, entry.tail())
         first, masses, lost = repeat(one, counts, bits, entry.cut())
     else:
         first, masses, lost = gaussian_masses(coarse * counts, bits, entry.tail())
         # The lemma's density is over t·sqrt(2 pi), at most the sum of the weights used here.
-        more = excess(coarse, counts, counts, True) * excess(coarse * counts, 1, 1, True)
+        more = excess(coarse, counts) * excess(coarse * counts, 1)
         masses = [math.ceil(mass * more) for mass in masses]
         lost = math.ceil(lost * more)
     delta = Fraction(lost)
@@ -664,16 +635,6 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
         left = entry.epsilon - (counts - 2 * value) / (2 * coarse)
         delta += mass * min(Fraction(1), factor * closed_form(fine, losses, shift, left))
     return delta / (1 << bits)
-
-
-def check_adaptive_gaussian(entry: "Entry") -> Fraction:
-    """Integer moves, chosen one after the other, whose squares add up to ``squares`` at most.
-
-    Each is zero-concentrated with half its square over the variance (discrete Gaussian noise), and
-    these add up under a bound on their sum, however each was chosen (Feldman and Zrnic 2021).
-    """
-    rho = entry.moved["squares"] / (2 * entry.variance("sigma"))
-    return concentrated(rho, entry.epsilon, entry.ratio("method", "order"))
 
 
 def check_discrete_laplace(entry: "Entry") -> Fraction:
@@ -692,7 +653,7 @@ def responses(entry: "Entry", odds: Fraction, times: int) -> Fraction:
     by at most these odds is no worse, adaptively too (Kairouz, Oh and Viswanath 2015).
     """
     if not 1 < odds < 10**30 or times > LIMIT:
-        raise Refused("Expected odds above 1 and below 1e30, and at most 1e7 responses.")
+        raise Unknown("Expected odds above 1 and below 1e30, and at most 1e7 responses.")
     bits = entry.bits()
     first, false, lost = binomial(times, 1 / (1 + odds), bits, entry.tail())
     masses = [0] * (2 * len(false) - 1)
@@ -738,12 +699,10 @@ NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
     "histogram": (check_histogram, "trials probability", "connect-the-dots"),
     "table": (check_table, "weights draws", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "sum convolution"),
-    "piled-gaussian": (check_piled_gaussian, "sigma", "all-directions"),
     "gaussian-grid": (check_gaussian_grid, "sigma length encoder columns",
                       "analytic concentrated"),
     "layered-gaussian": (check_layered_gaussian, "count_sigma loss_sigma",
                          "summed-counts convolved-counts"),
-    "adaptive-gaussian": (check_adaptive_gaussian, "sigma", "concentrated"),
     "discrete-laplace": (check_discrete_laplace, "scale", "rational responses"),
     "randomized-response": (check_randomized_response, "flip", "rational responses"),
     "one-step": (check_one_step, "keep flip", "rational responses"),
@@ -751,8 +710,8 @@ NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
 """Noise -> its check, its fields, its methods."""
 METHODS = {
     "connect-the-dots": "base bits cut", "convolution": "bits cut", "convolved-counts": "bits cut",
-    "summed-counts": "bits cut", "sum": "", "all-directions": "small_norms order", "analytic": "",
-    "concentrated": "order", "rational": "", "responses": "bits cut",
+    "summed-counts": "bits cut", "sum": "", "analytic": "", "concentrated": "order",
+    "rational": "", "responses": "bits cut",
 }  # fmt: skip
 """Method -> its fields."""
 
@@ -786,7 +745,7 @@ class Entry:
         self.epsilon = rational(data["epsilon"], 100)
         self.delta, self.bound = rational(data["delta"]), rational(data["bound"])
         if not 0 <= self.epsilon <= 5000 or self.bound < 0 or not 0 <= self.delta < 1:
-            raise Refused("Expected epsilon >= 0 (5000 at most), bound >= 0 and delta in [0, 1).")
+            raise Unknown("Expected epsilon >= 0 (5000 at most), bound >= 0 and delta in [0, 1).")
         self.moved: Any = derived(self)
 
     def only(self, part: str, names: str) -> None:
@@ -850,7 +809,7 @@ class Entry:
         if not all(0 < 2 * p <= 1 for p in found):
             raise Refused("Expected noise.probability above 0 and at most 1/2.")
         if not all(n * p <= 10**9 for n, p in zip(trials, found, strict=True)):
-            raise Refused("Expected noise of mean 1e9 at most.")
+            raise Unknown("Expected noise of mean 1e9 at most.")
         return trials, found, times
 
     def bits(self) -> int:
@@ -904,11 +863,12 @@ def digest(data: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check(data: Any) -> Fraction:
-    """The recomputed bound of a certificate that holds; raises `Refused` otherwise."""
+def recompute(data: Any) -> Fraction:
+    """An upper bound on the delta of a certificate's release, whatever bound it states."""
     BUDGET.left = WORK
     try:
-        return _check(Entry(data))
+        entry = Entry(data)
+        return entry.check(entry)
     except (ArithmeticError, LookupError, RecursionError, MemoryError, ValueError) as error:
         name = type(error).__name__
         raise Refused(f"This cannot be computed with the numbers of the file ({name}).") from None
@@ -916,14 +876,16 @@ def check(data: Any) -> Fraction:
         BUDGET.left = math.inf
 
 
-def _check(entry: Entry) -> Fraction:
-    if entry.bound > entry.delta:
-        raise Refused(f"The bound {above(entry.bound)} exceeds delta {above(entry.delta)}.")
-    recomputed = entry.check(entry)
-    if recomputed > entry.bound:
+def check(data: Any) -> Fraction:
+    """The recomputed bound of a certificate that holds; raises `Refused` otherwise."""
+    recomputed = recompute(data)
+    bound, delta = rational(data["bound"]), rational(data["delta"])
+    if bound > delta:
+        raise Refused(f"The bound {above(bound)} exceeds delta {above(delta)}.")
+    if recomputed > bound:
         raise Refused(
             f"Recomputed, delta(epsilon) is at most {above(recomputed)}, which is above the "
-            f"certificate's bound {above(entry.bound)}."
+            f"certificate's bound {above(bound)}."
         )
     return recomputed
 
@@ -985,21 +947,21 @@ def derived(entry: Entry) -> Any:
     mechanism = entry.field("release", "mechanism")
     if kind not in KINDS or mechanism not in KINDS[kind][0].split():
         known = ", ".join(KINDS[kind][0].split()) if kind in KINDS else "none of that kind"
-        raise Refused(
+        raise Unknown(
             f"This program knows no release by {short(mechanism)} ({short(kind)}), only: {known}. "
-            "A mechanism of your own has no certificate."
+            "A mechanism of your own is registered with certified_as=, the one of these that it is."
         )
     entry.only("release", KINDS[kind][1] + (" levels" if mechanism == "tree-signed" else ""))
     for name, (holds, rule) in RULES.items():
         if name in release and not holds(release[name]):
-            raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
+            raise Unknown(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
     found = moves_of(release)
     if release["participations"] > 1 and (mechanism in ("bits", "toeplitz") or "widths" in release):
-        raise Refused(f"Of the mechanism {mechanism} only one participation is derived here.")
+        raise Unknown(f"Of the mechanism {mechanism} only one participation is derived here.")
     if noise["name"] not in found:
-        raise Refused(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
+        raise Unknown(f"The mechanism {mechanism} has no noise of kind {noise['name']} here.")
     if not found[noise["name"]]:
-        raise Refused("Nothing is released here that a user could move.")
+        raise Unknown("Nothing is released here that a user could move.")
     if noise.get("length", release.get("episodes")) != release.get("episodes"):
         raise Refused("Expected noise.length to be the release's episodes.")
     if "users" in release and (release["users"] is None) != (noise["name"] == "poisson"):
@@ -1022,8 +984,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     one counter of a statistic and one enters another: kH counters rise by one and kH fall, 2kH
     units in all. (A user who has left the policy counts as nothing: fewer move.)
     Of m participations neighbours differ in all. Batches and local reports have noise of their own:
-    everything moves m times. What moves where may then depend on what was seen: squares are all
-    that is known of piles. In a tree absolute moves add up, however they lie.
+    everything moves m times. In a tree absolute moves add up, however they lie.
     Of a square root, the norm of one column is computed, and so nothing is said of m > 1.
 
     - Counters per step: those of different steps are distinct, so no two units meet. Pooled over
@@ -1081,10 +1042,8 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
         return {"histogram": {"times": [*cells.values()]}, "poisson": both}
     if mechanism == "laplace" or mechanism.startswith("tree-"):
         return {"discrete-laplace": shifts((1, units * levels * m))}
-    if m > 1 and pile > 2:
-        return {"adaptive-gaussian": {"squares": units * pile * m}}
-    if pile > 1:
-        return {"piled-gaussian": {"total": units * m, "largest": pile, "copies": 1}}
+    if pile > 1:  # the Gaussian noise of piles is not bounded here
+        return {}
     return {"discrete-gaussian": shifts((1, units * m))}
 
 

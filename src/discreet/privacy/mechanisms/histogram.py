@@ -53,7 +53,6 @@ thing.
 """
 
 import functools
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -184,12 +183,12 @@ class HistogramBatch(BatchMechanism):
         A deterministic policy: whatever is played, only D changes, and with it K.
         """
         if users is None:
-            return "poisson", {"mean": self.mean, "ups": self.moves, "downs": self.moves}
-        groups = self.groups(users, one_action(self.shape))
-        times = Counter(one.cells for one in groups for _ in range(self.guarantee.participations))
-        kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in groups}
-        noise = {one.cells: self.reliable(users) * one.noise for one in groups}
-        return "histogram", {"kinds": tuple((noise[d], kinds[d], times[d]) for d in times)}
+            return "poisson", {"mean": self.mean}
+        kinds = {one.cells: one for one in self.groups(users, one_action(self.shape))}.values()
+        return "histogram", {
+            "trials": [self.reliable(users) * one.noise for one in kinds],
+            "probability": [Fraction(one.weight, WORD * one.cells) for one in kinds],
+        }
 
     def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
         """The noise cells of every user, and who sees what."""

@@ -332,9 +332,8 @@ class Bounded(NoiseDistribution):
     def certified(
         self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
     ) -> Certified:
-        ups = sensitivity.units * copies // 2  # bounded noise is symmetric and per step
         weights = tuple(int(w) for w in self.weights)
-        return "table", {"weights": weights, "ups": ups, "downs": sensitivity.units * copies - ups}
+        return "table", {"weights": weights, "draws": 1}
 
 
 @dataclass(frozen=True)
