@@ -18,7 +18,7 @@ from discreet._files import (
     write_rows,
     write_text,
 )
-from discreet.data import Vocabulary, read_csv
+from discreet.data import Vocabulary, read_table
 from discreet.errors import InvalidInputError
 
 
@@ -222,8 +222,8 @@ def test_names_come_back_from_a_spreadsheet(tmp_path):
     writer.writerows(rows)
     plain.seek(0)
     write_rows(tmp_path / "a.csv", rows, ABOUT)
-    ours, _ = read_csv(tmp_path / "a.csv", NAMES)
-    theirs, _ = read_csv(plain, NAMES)
+    ours, _ = read_table(tmp_path / "a.csv", NAMES)
+    theirs, _ = read_table(plain, NAMES)
     assert ours.states[:, 0].tolist() == theirs.states[:, 0].tolist() == [0, 1, 2, 3, 4]
     assert ours.actions.tolist() == theirs.actions.tolist() == [[0]] * 5
 

@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.cli import app
-from discreet.data import Vocabulary, read_csv, read_frame, read_parquet
+from discreet.data import Vocabulary, read_table
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.mdp import Trajectories
 from discreet.privacy import Budget, Ledger
@@ -73,21 +73,21 @@ def file_of_names(folder, one, other):
 
 
 def frame(folder, one, other):
-    return len(read_frame(columns([one, other]), TABLE)[1])
+    return len(read_table(columns([one, other]), TABLE)[1])
 
 
 def csv_file(folder, one, other):
     (folder / "t.csv").write_text(
         f'user,step,state,action,reward\n"{one}",0,0,0,0\n"{other}",0,0,1,1\n', "utf-8"
     )
-    return len(read_csv(folder / "t.csv", TABLE)[1])
+    return len(read_table(folder / "t.csv", TABLE)[1])
 
 
 def parquet_file(folder, one, other):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table(columns([str(one), str(other)])), folder / "t.parquet")
-    return len(read_parquet(folder / "t.parquet", TABLE)[1])
+    return len(read_table(folder / "t.parquet", TABLE)[1])
 
 
 def ledger_in_memory(folder, one, other):

@@ -48,7 +48,7 @@ def test_a_state_is_called_after_the_bins_of_its_columns(points, random):
     cuts = [Cuts(f"c{i}", p, missing="bin") for i, p in enumerate(points)]
     rows = [[random.choice([*c.points, -2e6, float("nan")]) for _ in range(4)] for c in cuts]
     made = Discretizer(*cuts)
-    states = made.states({c.column: row for c, row in zip(cuts, rows, strict=True)})
+    states = made.combine([c.bins(np.array(row)) for c, row in zip(cuts, rows, strict=True)])
     for k, state in enumerate(states):
         parts = [c.names[c.bins(np.array(row))[k]] for c, row in zip(cuts, rows, strict=True)]
         assert made.names[state] == ", ".join(parts)
@@ -70,38 +70,6 @@ def test_cut_points_are_written_as_people_write_them(point, name):
 
 def test_neighbouring_doubles_have_different_names():
     assert len(set(Cuts("x", [0.1, np.nextafter(0.1, 1)]).names)) == 3
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        (
-            [100, 10],
-            r"Expected a finite number >= 20 and <= 300, got 10.0 in column 'pressure', "
-            r"row 1 \(the first is 0\); correct it, or write outside =",
-        ),
-        ([np.inf], "got inf in column 'pressure', row 0"),
-        (
-            [100, np.nan],
-            "Expected a number, got nan in column 'pressure', row 1.*missing = \"bin\"",
-        ),
-        (["high"], "Expected numbers in column 'pressure'"),
-        ([[100.0]], r"Expected one list of numbers for column 'pressure', got .*\(1, 1\)"),
-    ],
-)
-def test_a_value_without_a_bin_is_refused_with_its_row(values, sentence):
-    with pytest.raises(InvalidInputError, match=sentence):
-        Discretizer(PRESSURE).states({"pressure": values})
-
-
-def test_columns_must_be_there_and_equally_long():
-    both = Discretizer(PRESSURE, Cuts("age", [65]))
-    with pytest.raises(
-        InvalidInputError, match="Expected the columns 'pressure', 'age', got 'age'"
-    ):
-        both.states({"age": [70]})
-    with pytest.raises(InvalidInputError, match="columns of one length, got 1, 2"):
-        both.states({"age": [70, 71], "pressure": [100]})
 
 
 @pytest.mark.parametrize(

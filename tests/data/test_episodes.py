@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_csv, read_frame
+from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_table
 from discreet.data.episodes import (
     NOTHING,
     Decided,
@@ -24,7 +24,7 @@ from discreet.data.episodes import (
     plain,
     read_rows,
 )
-from discreet.data.layout import Layout
+from discreet.data.layout import Layout, TableFormat
 from discreet.data.problems import Problems
 from discreet.data.sources import CsvSource, FrameSource
 from discreet.errors import InvalidInputError
@@ -211,7 +211,7 @@ def test_a_reward_beyond_its_range_is_refused_or_clipped_as_was_said(reward):
     rows = [VISITS[0], (*VISITS[1][:4], reward), *VISITS[2:]]
     with pytest.raises(InvalidInputError, match=r"rewards from 0 to 1, got .*row 1 "):
         read_rows(FrameSource(frame(rows)), Layout(NAMES))
-    clipped, _ = read_rows(FrameSource(frame(rows)), Layout(NAMES, clip_rewards=True))
+    clipped, _ = read_rows(FrameSource(frame(rows)), Layout(NAMES, TableFormat(clip_rewards=True)))
     assert clipped.rewards[1] == float(reward > 0)
 
 
@@ -623,7 +623,7 @@ OPTIONS = st.sampled_from(
 def problems_of(table, names, **options):
     """All that a check finds, as many as it counts."""
     problems = Problems(collect=True)
-    check_episodes(FrameSource(table), Layout(names, **options), problems)
+    check_episodes(FrameSource(table), Layout(names, TableFormat(**options)), problems)
     assert all(p.count >= len(p.examples) > 0 for p in problems.found)
     return {problem.kind: problem.count for problem in problems.found}
 
@@ -645,7 +645,7 @@ def read_or_refused(read, *arguments, **options):
 @given(TABLES, OPTIONS)
 def test_any_cells(table, options):
     """They are read, or refused; and a check finds something if and only if they are refused."""
-    refused = read_or_refused(read_frame, table, NAMES, **options)
+    refused = read_or_refused(read_table, table, NAMES, **options)
     found = problems_of(table, NAMES, **options)
     assert bool(found) == refused
 
@@ -653,13 +653,13 @@ def test_any_cells(table, options):
 @pytest.mark.core
 @given(TABLES, OPTIONS)
 def test_any_cells_with_a_discretizer(table, options):
-    read_or_refused(read_frame, table, NUMBERED, discretizer=CUTS, **options)
+    read_or_refused(read_table, table, NUMBERED, discretizer=CUTS, **options)
 
 
 @pytest.mark.core
 @given(st.text())
 def test_any_text(content):
-    read_or_refused(read_csv, io.StringIO(content, newline=""), NAMES)
+    read_or_refused(read_table, io.StringIO(content, newline=""), NAMES)
 
 
 @pytest.mark.core
@@ -669,7 +669,7 @@ def test_any_damage_to_the_bytes_of_a_file(place, lost, found):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "visits.csv"
         path.write_bytes(content[:place] + found + content[place + lost :])
-        read_or_refused(read_csv, path, NAMES, padding=Padding("dead"))
+        read_or_refused(read_table, path, NAMES, padding=Padding("dead"))
 
 
 @pytest.mark.core
@@ -699,9 +699,9 @@ def test_what_cannot_be_done_is_refused_and_padding_does_what_can():
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "visits.csv"
         file.write_text(table.format("wait"))
-        logged, _ = read_csv(file, names, padding=lost)
+        logged, _ = read_table(file, names, padding=lost)
         assert logged.actions.tolist() == [[1, 0], [0, 1]]
         file.write_text(table.format("treat"))
         said = r"allowed actions \('wait'\), got 'treat'.*user 'ann', step '2', line 3"
         with pytest.raises(InvalidInputError, match=said):
-            read_csv(file, names, padding=lost)
+            read_table(file, names, padding=lost)

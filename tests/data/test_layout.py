@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_frame
-from discreet.data.layout import Layout
+from discreet.data import Absence, Cuts, Discretizer, Padding, Vocabulary, read_table
+from discreet.data.layout import Layout, TableFormat
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy
 from helpers.tables import HEADER, NAMES, VISITS, read, same
@@ -77,12 +77,12 @@ def test_roles_can_be_swapped():
 )
 def test_what_makes_no_layout_is_one_sentence(options, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
-        Layout(NAMES, **options)
+        Layout(NAMES, TableFormat(**options))
 
 
 def test_names_are_given_not_learnt():
     with pytest.raises(InvalidInputError, match=r"Expected Vocabulary\(.*never read off the data"):
-        read_frame({}, None)
+        read_table({}, None)
 
 
 def test_a_reward_at_the_end_is_a_number():

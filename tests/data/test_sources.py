@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data import Vocabulary, read_csv, read_frame, sources
+from discreet.data import Vocabulary, read_table, sources
 from discreet.data.problems import Problems
 from discreet.data.sources import find_columns
 from discreet.errors import InvalidInputError, MissingExtraError
@@ -26,7 +26,7 @@ def test_columns_are_found_in_upper_and_lower_case():
         "user": "User",
     }
     rows = text(VISITS, [name.upper() for name in HEADER])
-    assert same(read_csv(rows, NAMES)[0], WHOLE)
+    assert same(read_table(rows, NAMES)[0], WHOLE)
 
 
 @pytest.mark.core
@@ -89,7 +89,7 @@ LIBRARIES = [pandas, polars, pyarrow]
 
 @pytest.mark.parametrize("make", MAKES)
 def test_every_make_gives_the_same_episodes(make):
-    episodes, users = read_frame(make(COLUMNS), NAMES)
+    episodes, users = read_table(make(COLUMNS), NAMES)
     assert users == USERS
     assert same(episodes, WHOLE)
 
@@ -99,7 +99,7 @@ def test_every_make_gives_the_same_episodes(make):
 def test_a_frame_is_the_episodes_it_was_made_from(make, log):
     names, whole, users, rows = log
     made = make(frame(rows, (*HEADER, "next_state")))
-    episodes, found = read_frame(made, names)
+    episodes, found = read_table(made, names)
     assert found == users
     assert same(episodes, whole)
 
@@ -108,7 +108,7 @@ def test_a_frame_is_the_episodes_it_was_made_from(make, log):
 def test_a_wrong_cell_is_refused_with_its_row(make):
     made = make(frame(changed(4, "state", "il")))
     with pytest.raises(InvalidInputError, match=r"got 'il' in column 'state', row 4 \(the first"):
-        read_frame(made, NAMES)
+        read_table(made, NAMES)
 
 
 @pytest.mark.parametrize("make", LIBRARIES)
@@ -125,7 +125,7 @@ def test_a_wrong_cell_is_refused_with_its_row(make):
 def test_nothing_is_nothing_in_every_library(make, column, sentence):
     made = make(frame(changed(2, column, None)))
     with pytest.raises(InvalidInputError, match=sentence):
-        read_frame(made, NAMES)
+        read_table(made, NAMES)
 
 
 @pytest.mark.parametrize("make", LIBRARIES)
@@ -133,7 +133,7 @@ def test_closing_rows_turn_no_number_into_another(make):
     """Whole numbers beside a missing one become floats in pandas; their names stay."""
     rows = [(7, 0, 1, 1, 1), (7, 1, 0, 0, 0), (7, 2, 1, None, None)]
     made = make(frame(rows))
-    episodes, users = read_frame(made, Vocabulary(states=2, actions=2, steps=2))
+    episodes, users = read_table(made, Vocabulary(states=2, actions=2, steps=2))
     assert users == ["7"]
     assert episodes.states.tolist() == [[1, 0, 1]]
     assert episodes.actions.tolist() == [[1, 0]]
@@ -143,12 +143,12 @@ def test_pandas_kinds_of_columns():
     pd = pytest.importorskip("pandas")
     kinds = {"user": "category", "step": "Int64", "state": "string", "reward": "Float64"}
     made = pd.DataFrame(COLUMNS).astype(kinds).set_index(pd.Index(range(100, 106)))
-    episodes, users = read_frame(made, NAMES)
+    episodes, users = read_table(made, NAMES)
     assert users == USERS
     assert same(episodes, WHOLE)
     made.loc[103, "step"] = pd.NA
     with pytest.raises(InvalidInputError, match=r"got <NA> in column 'step', row 3 \(the first"):
-        read_frame(made, NAMES)
+        read_table(made, NAMES)
 
 
 def test_polars_kinds_of_columns():
@@ -156,24 +156,24 @@ def test_polars_kinds_of_columns():
     made = pl.DataFrame(COLUMNS).with_columns(
         pl.col("state").cast(pl.Categorical), pl.col("step").cast(pl.UInt8)
     )
-    assert same(read_frame(made, NAMES)[0], WHOLE)
+    assert same(read_table(made, NAMES)[0], WHOLE)
 
 
 def test_dictionaries_of_arrow():
     pa = pytest.importorskip("pyarrow")
     made = pa.table({**COLUMNS, "state": pa.array(COLUMNS["state"]).dictionary_encode()})
-    assert same(read_frame(made, NAMES)[0], WHOLE)
+    assert same(read_table(made, NAMES)[0], WHOLE)
 
 
 def test_large_numbers_of_users_are_not_rounded():
     pd = pytest.importorskip("pandas")
     large = 2**53
     rows = [(large + k // 3, *VISITS[k][1:]) for k in range(6)]
-    _, users = read_frame(pd.DataFrame(frame(rows)), NAMES)
+    _, users = read_table(pd.DataFrame(frame(rows)), NAMES)
     assert users == [str(large), str(large + 1)]
     floats = pd.DataFrame(frame(rows)).astype({"user": float})
     with pytest.raises(InvalidInputError, match=r"users named by text or by integers, got 9007199"):
-        read_frame(floats, NAMES)
+        read_table(floats, NAMES)
 
 
 def test_a_column_that_comes_twice_is_refused_in_pandas():
@@ -181,18 +181,18 @@ def test_a_column_that_comes_twice_is_refused_in_pandas():
     made = pd.DataFrame(COLUMNS)
     both = pd.concat([made, made[["user"]]], axis=1)
     with pytest.raises(InvalidInputError, match="one column of each name, got 'user' 2 times"):
-        read_frame(both, NAMES)
+        read_table(both, NAMES)
 
 
 def test_columns_without_a_name_do_no_harm():
     made = pandas({**COLUMNS, 0: range(6)})
-    assert same(read_frame(made, NAMES)[0], WHOLE)
+    assert same(read_table(made, NAMES)[0], WHOLE)
 
 
-@pytest.mark.parametrize("lazy", [lambda: polars(COLUMNS).lazy(), lambda: "visits.csv", list, int])
+@pytest.mark.parametrize("lazy", [lambda: polars(COLUMNS).lazy(), list, int])
 def test_what_is_no_frame_is_refused(lazy):
     with pytest.raises(InvalidInputError, match=r"Expected a dataframe .*collect\(\) what is lazy"):
-        read_frame(lazy(), NAMES)
+        read_table(lazy(), NAMES)
 
 
 @pytest.mark.core
@@ -208,7 +208,7 @@ def test_what_is_no_frame_is_refused(lazy):
 )
 def test_a_dictionary_that_is_no_table_is_refused(columns, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
-        read_frame(columns, NAMES)
+        read_table(columns, NAMES)
 
 
 def test_what_arrow_cannot_read_is_one_sentence():
@@ -221,26 +221,26 @@ def test_what_arrow_cannot_read_is_one_sentence():
     with pytest.raises(
         InvalidInputError, match=r"that Arrow can read, got Broken: no stream today$"
     ):
-        read_frame(Broken(), NAMES)
+        read_table(Broken(), NAMES)
 
 
 def test_arrow_without_pyarrow_names_the_extra(monkeypatch):
     made = Capsule(COLUMNS)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pyarrow.*tables"):
-        read_frame(made, NAMES)
+        read_table(made, NAMES)
 
 
 @pytest.mark.core
 def test_no_dataframe_library_is_loaded():
     code = (
         "import io\n"
-        "from discreet.data import Vocabulary, read_csv, read_frame\n"
+        "from discreet.data import Vocabulary, read_table\n"
         "names = Vocabulary(states=1, actions=1, steps=1)\n"
         "table = {'user': [1], 'step': [0], 'state': [0], 'action': [0], 'reward': [0]}\n"
-        "read_frame(table, names)\n"
+        "read_table(table, names)\n"
         "file = io.StringIO('user,step,state,action,reward\\n1,0,0,0,0\\n')\n"
-        "read_csv(file, names)\n"
+        "read_table(file, names)\n"
     )
     assert loaded(code, ["pandas", "polars", "pyarrow", "numba", "scipy"]) == []
 
@@ -255,7 +255,7 @@ def test_a_file_is_the_episodes_it_was_written_from(log, delimiter, ending):
     # Python 3.11 leaves a lone carriage return unquoted where lines end with a newline.
     form = {"delimiter": delimiter, "lineterminator": ending, "quoting": csv.QUOTE_ALL}
     file = text(rows, (*HEADER, "next_state"), **form)
-    episodes, found = read_csv(file, names, delimiter=delimiter)
+    episodes, found = read_table(file, names, delimiter=delimiter)
     assert found == users
     assert same(episodes, whole)
 
@@ -266,7 +266,7 @@ def test_how_much_is_read_at_a_time_does_not_matter(log, size):
     names, whole, users, rows = log
     before, sources._ROWS = sources._ROWS, size
     try:
-        episodes, found = read_csv(text(rows, (*HEADER, "next_state")), names)
+        episodes, found = read_table(text(rows, (*HEADER, "next_state")), names)
     finally:
         sources._ROWS = before
     assert found == users
@@ -290,7 +290,7 @@ def test_how_much_is_read_at_a_time_does_not_matter(log, size):
 )
 def test_files_of_every_make_are_read(content, tmp_path):
     (tmp_path / "visits.csv").write_bytes(content)
-    episodes, users = read_csv(tmp_path / "visits.csv", NAMES)
+    episodes, users = read_table(tmp_path / "visits.csv", NAMES)
     assert users == USERS
     assert same(episodes, WHOLE)
 
@@ -299,7 +299,7 @@ def test_files_of_every_make_are_read(content, tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252", "utf-8"])
 def test_other_encodings_are_read_when_they_are_named(encoding, tmp_path):
     (tmp_path / "visits.csv").write_text(TEXT.replace("bob", "zoé"), encoding, newline="")
-    _, users = read_csv(tmp_path / "visits.csv", NAMES, encoding=encoding)
+    _, users = read_table(tmp_path / "visits.csv", NAMES, encoding=encoding)
     assert users == ["ann", "zoé"]
 
 
@@ -359,7 +359,7 @@ def test_other_encodings_are_read_when_they_are_named(encoding, tmp_path):
 def test_damaged_files_are_one_sentence(content, sentence, tmp_path):
     (tmp_path / "visits.csv").write_bytes(content)
     with pytest.raises(InvalidInputError, match=sentence) as refusal:
-        read_csv(tmp_path / "visits.csv", NAMES)
+        read_table(tmp_path / "visits.csv", NAMES)
     assert "\n" not in str(refusal.value)
     assert len(str(refusal.value)) < 500
 
@@ -385,7 +385,7 @@ def test_damaged_files_are_one_sentence(content, sentence, tmp_path):
 )
 def test_a_wrong_cell_is_refused_with_its_line(cell, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
-        read_csv(text(changed(4, *cell)), NAMES)
+        read_table(text(changed(4, *cell)), NAMES)
 
 
 @pytest.mark.core
@@ -394,14 +394,14 @@ def test_lines_are_those_that_an_editor_shows():
     rows = changed(4, "state", "il", changed(0, "user", "an\nn\n\n", changed(3, "user", "b\nob")))
     file = io.StringIO(text(rows).read().replace("ann,3", "\r\nann,3"), newline="")
     with pytest.raises(InvalidInputError, match="got 'il' in column 'state', line 11 of the file"):
-        read_csv(file, NAMES)
+        read_table(file, NAMES)
 
 
 @pytest.mark.core
 def test_an_error_shows_no_control_characters():
     rows = changed(0, "state", "\x1b[2J\u202e" + "x" * 1000)
     with pytest.raises(InvalidInputError) as refusal:
-        read_csv(text(rows), NAMES)
+        read_table(text(rows), NAMES)
     assert str(refusal.value).isprintable()
     assert len(str(refusal.value)) < 300
 
@@ -410,24 +410,24 @@ def test_an_error_shows_no_control_characters():
 @pytest.mark.parametrize("delimiter", ["", ",,", "\n", '"', None])
 def test_a_delimiter_is_one_character(delimiter):
     with pytest.raises(InvalidInputError, match="a delimiter of one character"):
-        read_csv(text(VISITS), NAMES, delimiter=delimiter)
+        read_table(text(VISITS), NAMES, delimiter=delimiter)
 
 
 @pytest.mark.core
 def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
     with pytest.raises(InvalidInputError, match=r"got '.*none.csv': No such file"):
-        read_csv(tmp_path / "none.csv", NAMES)
+        read_table(tmp_path / "none.csv", NAMES)
     with pytest.raises(InvalidInputError, match="Is a directory"):
-        read_csv(tmp_path, NAMES)
+        read_table(tmp_path, NAMES)
     (tmp_path / "visits.csv").write_text(TEXT)
     with pytest.raises(InvalidInputError, match="an encoding that Python knows, got 'utf-80'"):
-        read_csv(tmp_path / "visits.csv", NAMES, encoding="utf-80")
+        read_table(tmp_path / "visits.csv", NAMES, encoding="utf-80")
 
 
 @pytest.mark.core
 def test_a_file_opened_by_the_caller_stays_open():
     file = text(VISITS)
-    read_csv(file, NAMES)
+    read_table(file, NAMES)
     assert not file.closed
 
 
@@ -436,7 +436,7 @@ def test_a_file_opened_by_the_caller_stays_open():
 def test_the_line_for_excel_names_the_delimiter(first, tmp_path):
     content = first + text(VISITS, delimiter=";").read()
     (tmp_path / "visits.csv").write_text(content, encoding="utf-8", newline="")
-    assert same(read_csv(tmp_path / "visits.csv", NAMES)[0], WHOLE)
+    assert same(read_table(tmp_path / "visits.csv", NAMES)[0], WHOLE)
     wrong = first + text(changed(4, "state", "il"), delimiter=";").read()
     with pytest.raises(InvalidInputError, match="'il' in column 'state', line 7 of the file"):
-        read_csv(io.StringIO(wrong, newline=""), NAMES)
+        read_table(io.StringIO(wrong, newline=""), NAMES)

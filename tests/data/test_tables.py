@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from discreet.data import Cuts, Vocabulary
-from discreet.data.tables import TableFormat
+from discreet.data import Cuts, Discretizer, Layout, Padding, TableFormat, Vocabulary, check_table
+from discreet.data.tables import read_by
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp import DeterministicPolicy
 
@@ -18,10 +18,10 @@ NAMES = Vocabulary(states=["ill", "well", "lost"], actions=["wait", "treat"], st
 def test_it_survives_a_file():
     form = TableFormat(
         columns={"user": "patient"},
-        cuts=(Cuts("pressure", [90]).to_dict(),),
+        discretizer=Discretizer(Cuts("pressure", [90])),
         reward_range=(-1, 1),
         clip_rewards=True,
-        padding={"end": "lost", "reward": -1},
+        padding=Padding("lost", -1),
         delimiter=";",
         encoding="cp1252",
     )
@@ -45,7 +45,7 @@ def test_a_file_is_read_by_it(tmp_path):
         }
     )
     policy = DeterministicPolicy([[0, 0, 0], [0, 0, 1]])
-    episodes, users = form.read(path, NAMES, policy)
+    episodes, users = read_by(path, Layout(NAMES, form, policy))
     assert users == ["ann"]
     assert episodes.states.tolist() == [[0, 2, 2]]
     assert episodes.actions.tolist() == [[1, 1]]  # at the end as the policy says
@@ -71,7 +71,7 @@ def test_a_file_is_read_by_it(tmp_path):
 )
 def test_what_cannot_be(plain, said):
     with pytest.raises(InvalidInputError, match=said):
-        TableFormat.from_dict(plain).layout(NAMES)
+        Layout(NAMES, TableFormat.from_dict(plain))
 
 
 CHECKED = TableFormat(columns={"user": "patient"}, delimiter=";")
@@ -81,7 +81,7 @@ def test_a_check_says_what_is_where_and_what_mends_it(tmp_path):
     path = tmp_path / "visits.csv"
     rows = ["Patient;step;state;action;reward", "ann;0;ill;treat;0,5", "ann;1;ll;wait;1;2"]
     path.write_text("\n".join([*rows, *(f"p{i};1;n/a;wait;1" for i in range(5))]))
-    report = CHECKED.check(path, NAMES).to_dict()
+    report = check_table(path, Layout(NAMES, CHECKED)).to_dict()
     assert (report["rows"], report["people"]) == (6, 6)
     found = {problem["kind"]: problem for problem in report["problems"]}
     assert found["decimal comma in 'reward'"] == {
@@ -105,7 +105,7 @@ def checked(path, rows, **facts):
     """The problems of a table, by their kind."""
     path.write_text("\n".join(["patient;step;state;action;reward", *rows]) + "\n", encoding="utf-8")
     form = TableFormat.from_dict({**CHECKED.to_dict(), **facts})
-    return {problem.kind: problem for problem in form.check(path, NAMES).problems}
+    return {problem.kind: problem for problem in check_table(path, Layout(NAMES, form)).problems}
 
 
 def whole(*people):
@@ -154,10 +154,10 @@ def test_a_default_reward_outside_of_the_range_is_refused_by_its_key():
             f"reward of {name} .* 0, which it is if left out; .*{name} = {{..., reward = NUMBER}}"
         )
         with pytest.raises(InvalidInputError, match=said):
-            form.layout(NAMES)
+            Layout(NAMES, form)
     form = TableFormat(reward_range=(300, 800), missing_reward=0)
     with pytest.raises(InvalidInputError, match=r"got 0; .* missing_reward = NUMBER"):
-        form.layout(NAMES)
+        Layout(NAMES, form)
 
 
 def test_a_decimal_point_where_the_design_says_comma_is_said_so(tmp_path):
@@ -166,7 +166,7 @@ def test_a_decimal_point_where_the_design_says_comma_is_said_so(tmp_path):
     assert found.kind == "decimal point in 'reward'" and "write a comma" in found.mend
     form = TableFormat.from_dict({**CHECKED.to_dict(), "decimal": ","})
     with pytest.raises(InvalidInputError, match=r"a decimal comma, as .* got '0.5'"):
-        form.read(tmp_path / "visits.csv", NAMES)
+        read_by(tmp_path / "visits.csv", Layout(NAMES, form))
 
 
 def test_a_check_goes_on_after_other_decimals_and_words_for_nothing(tmp_path):
@@ -191,7 +191,7 @@ def test_a_word_that_the_design_knows_is_not_taken_for_nothing(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("user,step,state,action,reward\nann,0,ill,none,1\nann,1,ill,none,1\n")
     names = Vocabulary(states=["ill"], actions=["none", "treat"], steps=2)
-    assert TableFormat().check(path, names).problems == ()
+    assert check_table(path, Layout(names, TableFormat())).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_word_that_the_design_knows_is_not_taken_for_nothing(tmp_path):
 def test_a_check_of_what_cannot_be_read_is_one_problem(tmp_path, content, said):
     path = tmp_path / "visits.csv"
     path.write_bytes(content)
-    report = CHECKED.check(path, NAMES)
+    report = check_table(path, Layout(NAMES, CHECKED))
     assert [problem.kind for problem in report.problems] == ["table that cannot be read"]
     assert said in report.problems[0].mend
 
@@ -209,16 +209,20 @@ def test_a_check_of_what_cannot_be_read_is_one_problem(tmp_path, content, said):
 def test_a_check_of_a_header_alone_is_a_problem_as_reading_it_is(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("patient;step;state;action;reward\n")
-    report = CHECKED.check(path, NAMES)
+    report = check_table(path, Layout(NAMES, CHECKED))
     assert [(problem.kind, problem.count) for problem in report.problems] == [("no row", 1)]
     with pytest.raises(InvalidInputError, match="at least one row"):
-        CHECKED.read(path, NAMES)
+        read_by(path, Layout(NAMES, CHECKED))
 
 
 def test_a_check_of_a_good_table(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("patient;step;state;action;reward\nann;0;ill;treat;1\nann;1;ill;treat;1\n")
-    assert CHECKED.check(path, NAMES).to_dict() == {"rows": 2, "people": 1, "problems": []}
+    assert check_table(path, Layout(NAMES, CHECKED)).to_dict() == {
+        "rows": 2,
+        "people": 1,
+        "problems": [],
+    }
 
 
 def test_what_is_no_format():

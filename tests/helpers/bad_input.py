@@ -14,7 +14,7 @@ if __name__ == "__main__":
 import numpy as np
 
 import discreet
-from discreet.data import Vocabulary, read_csv
+from discreet.data import Vocabulary, read_table
 from discreet.errors import DiscreetError
 from discreet.mdp.trajectories import Trajectories
 from discreet.study import store
@@ -57,7 +57,7 @@ def _rows(*rows):
 
     def run(folder):
         header = "user,step,state,action,reward"
-        read_csv(io.StringIO("\n".join([header, *rows])), NAMES)
+        read_table(io.StringIO("\n".join([header, *rows])), NAMES)
 
     return run
 

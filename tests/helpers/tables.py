@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from discreet._spelling import RefusedNameError, person, warn_of_lookalikes
-from discreet.data import Vocabulary, read_frame
+from discreet.data import Vocabulary, read_table
 from discreet.errors import DiscreetWarning
 from discreet.mdp import Trajectories
 
@@ -49,7 +49,7 @@ def changed(row, column, value, rows=VISITS):
 
 def read(rows, header=HEADER, names=NAMES, **options):
     """Episodes of rows, by way of a dictionary of columns."""
-    return read_frame(frame(rows, header), names, **options)
+    return read_table(frame(rows, header), names, **options)
 
 
 def same(one, other):

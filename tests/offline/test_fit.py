@@ -5,7 +5,7 @@ import pytest
 
 import discreet
 from discreet import Central, NoPrivacy
-from discreet.data import Padding, Vocabulary, read_frame
+from discreet.data import Padding, Vocabulary, read_table
 from discreet.errors import BudgetError, InvalidInputError, UnsupportedError
 from discreet.mdp import (
     Counts,
@@ -251,7 +251,7 @@ def test_short_episodes_are_padded_into_an_end_state():
         "action": ["wait", "treat", "treat"],
         "reward": [0.0, 1.0, 1.0],
     }
-    people, _ = read_frame(table, names, padding=Padding("gone"))
+    people, _ = read_table(table, names, padding=Padding("gone"))
     found = rehearsed(people, NoPrivacy(), vocabulary=names)
     assert found.coverage.visits.tolist() == [[2, 0], [1, 1]]
     assert found.behaviour_value == 1.0

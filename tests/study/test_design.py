@@ -103,10 +103,8 @@ def test_whoever_comes_late_begins_in_a_declared_start_state(tmp_path):
     for starts in (None, ["ill", "not yet"]):
         arguments = design_of({**PLAIN, **late, "start_states": starts}).arguments()
         path = tmp_path / f"{starts is None}.db"
-        assert (
-            discreet.start(path, sampler="simulation", **arguments).config["table"]
-            == (late["table"])
-        )
+        stored = discreet.start(path, sampler="simulation", **arguments).config["table"]
+        assert stored == {"late": {"state": "not yet", "reward": 0.0}}
     arguments = design_of({**PLAIN, **late, "start_states": ["ill"]}).arguments()
     with pytest.raises(InvalidInputError, match="add it to start_states"):
         discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)

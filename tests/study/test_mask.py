@@ -7,6 +7,8 @@ import pytest
 
 import discreet
 from discreet import Central, Local
+from discreet.data import Layout
+from discreet.data.tables import read_by
 from discreet.mdp import DeterministicPolicy, MixturePolicy
 from discreet.mdp.policies import check_policy
 from discreet.study.design import design_of
@@ -94,7 +96,8 @@ def test_fit_recommends_possible_actions_alone(plain, tmp_path):
     columns = {"columns": {"episode": "episode"}}
     design = design_of({**plain, "table": {**plain.get("table", {}), **columns}})
     names = design.vocabulary
-    data, users = design.format.read(table(tmp_path / "t.csv", design, 2000, visits=2), names)
+    path = table(tmp_path / "t.csv", design, 2000, visits=2)
+    data, users = read_by(path, Layout(names, design.format))
     trust = Central(5, 1e-6, participations=2)
     options = {"vocabulary": names, "sampler": "simulation", "seed": 0, "users": users}
     found = discreet.fit(data, trust, **options, ledger=tmp_path / "people.ledger")

@@ -151,14 +151,15 @@ def check_table(
     json: Json = False,
 ) -> None:
     """List all problems of a table, and what would mend each. The list shows raw data."""
+    from discreet.data.layout import Layout
+    from discreet.data.tables import check_table as check
     from discreet.study.design import read_design
 
     written = read_design(design)
-    form, names = written.format, written.vocabulary
-    form.layout(names)  # what the design says is checked before a large table is read
+    layout = Layout(written.vocabulary, written.format)  # checked before a large table is read
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(file))
-        report = form.check(file, names)
+        report = check(file, layout)
     if json:
         echo_json({"table": str(file), **report.to_dict(), "note": _RAW})
     else:

@@ -173,6 +173,8 @@ def _released(
     progress: Progress,
 ) -> "Fit | Evaluation":
     """Everything public is checked before the table is read."""
+    from discreet.data.layout import Layout
+    from discreet.data.tables import read_by
     from discreet.offline.evaluate import evaluate_policy
     from discreet.offline.fit import fit
     from discreet.offline.release import Randomness, check_trust
@@ -181,10 +183,10 @@ def _released(
     check_trust(trust)
     Randomness.of(options["sampler"], options["seed"])
     form = design.format
-    form.layout(names)
+    layout = Layout(names, form)
     options["start"] = None if design.start_states is None else _start(design, names)
     options["vocabulary"] = names
-    episodes, options["users"] = form.read(table, names)
+    episodes, options["users"] = read_by(table, layout)
     progress(f"{len(set(options['users'])):,} people of {table}")
     if policy is not None:
         return evaluate_policy(episodes, policy, trust, **options).in_units(*form.reward_range)

@@ -1,4 +1,4 @@
-"""Rows of a table become episodes: `read_csv`, `read_parquet`, `read_frame`.
+"""Rows of a table become episodes: `read_table`.
 
 A *source* (`sources`) hands over columns as plain lists, part by part; `episodes` turns them into
 numbers by the public names of a `Vocabulary` and puts the rows of each user in order. What does not
@@ -8,23 +8,21 @@ others read.
 """
 
 from discreet.data.discretizer import Cuts, Discretizer
-from discreet.data.layout import Absence, Layout, Padding
-from discreet.data.problems import Problem, TableReport
-from discreet.data.tables import TableFormat, read_csv, read_excel, read_frame, read_parquet
+from discreet.data.layout import Absence, Layout, Padding, TableFormat
+from discreet.data.problems import Finding, TableProblems
+from discreet.data.tables import check_table, read_table
 from discreet.data.vocabulary import Vocabulary
 
 __all__ = [
     "Absence",
     "Cuts",
     "Discretizer",
+    "Finding",
     "Layout",
     "Padding",
-    "Problem",
     "TableFormat",
-    "TableReport",
+    "TableProblems",
     "Vocabulary",
-    "read_csv",
-    "read_excel",
-    "read_frame",
-    "read_parquet",
+    "check_table",
+    "read_table",
 ]

@@ -15,7 +15,6 @@ from itertools import pairwise, product
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._spelling import quoted
@@ -152,8 +151,6 @@ class Discretizer:
     >>> sepsis = Discretizer(Cuts("pressure", [90]), Cuts("lactate", [2, 4]))
     >>> sepsis.names[0], sepsis.names[5]
     ('pressure < 90, lactate < 2', 'pressure >= 90, lactate >= 4')
-    >>> sepsis.states({"pressure": [80.0, 120.0], "lactate": [1.0, 5.0]}).tolist()
-    [0, 5]
     """
 
     cuts: tuple[Cuts, ...]
@@ -184,47 +181,6 @@ class Discretizer:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(c.column for c in self.cuts)
-
-    def states(self, columns: Mapping[str, ArrayLike]) -> IntArray:
-        """The states of all rows, from the numbers of each column (NaN is missing).
-
-        Raises:
-            InvalidInputError: a value is missing or outside and its `Cuts` refuse that; the message
-                shows the value and its row, raw data that only a trusted operator may see.
-        """
-        bins = []
-        for cuts in self.cuts:
-            label = quoted(cuts.column)
-            if cuts.column not in columns:
-                raise InvalidInputError(
-                    f"Expected the columns {', '.join(map(quoted, self.columns))}, got "
-                    f"{', '.join(map(quoted, columns))}."
-                )
-            try:
-                values = np.asarray(columns[cuts.column], np.float64)
-            except (TypeError, ValueError):
-                raise InvalidInputError(f"Expected numbers in column {label}.") from None
-            if values.ndim != 1:
-                raise InvalidInputError(
-                    f"Expected one list of numbers for column {label}, got an array of shape "
-                    f"{values.shape}."
-                )
-            found = cuts.bins(values)
-            bad = np.flatnonzero(found < 0)
-            if len(bad):
-                rule, remedy, _ = cuts.outside_rule
-                if found[bad[0]] == MISSING:
-                    rule, remedy = "a number", 'give missing values a bin: missing = "bin".'
-                raise InvalidInputError(
-                    f"Expected {rule}, got {values[bad[0]]} in column {label}, row {bad[0]} (the "
-                    f"first is 0); {remedy}"
-                )
-            bins.append(found)
-        if len({len(b) for b in bins}) > 1:
-            raise InvalidInputError(
-                f"Expected columns of one length, got {', '.join(str(len(b)) for b in bins)}."
-            )
-        return self.combine(bins)
 
     def combine(self, bins: list[IntArray]) -> IntArray:
         """The product states of one array of bins per column."""

@@ -257,8 +257,8 @@ def _has_underscore(values: Sequence[object]) -> bool:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of a table, as they come; states and actions are numbers of the vocabulary."""
+class TableRows:
+    """TableRows of a table, as they come; states and actions are numbers of the vocabulary."""
 
     users: IntArray  # the number of each row's user, or of one of the user's several episodes
     steps: IntArray  # 0 to H - 1, or H for the closing moment
@@ -272,14 +272,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self.users)
 
-    def __getitem__(self, chosen: IntArray | BoolArray) -> "Rows":
+    def __getitem__(self, chosen: IntArray | BoolArray) -> "TableRows":
         """Some rows, or all in another order."""
-        return Rows(*(getattr(self, f.name)[chosen] for f in fields(self)))
+        return TableRows(*(getattr(self, f.name)[chosen] for f in fields(self)))
 
 
 def read_rows(
     source: Source, layout: Layout, problems: Problems | None = None
-) -> tuple[Rows, list[str]]:
+) -> tuple[TableRows, list[str]]:
     """All rows of a table, and the names of its users, once for every episode."""
     reader = _Reader(source, layout, problems or Problems())
     parts = list(reader.parts())
@@ -289,8 +289,9 @@ def read_rows(
     return _joined(parts), reader.names
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
-    return Rows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Rows)))
+def _joined(parts: Sequence[TableRows]) -> TableRows:
+    names = (item.name for item in fields(TableRows))
+    return TableRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 class _Reader:
@@ -300,18 +301,18 @@ class _Reader:
         self.users = Users()
         self._source, self._layout, self._problems = source, layout, problems
         self._nothing = layout.nothing
-        self._words = list(layout.missing)  # and what a check finds that may be missing there
+        self._words = list(layout.form.missing)  # and what a check finds that may be missing there
         self._episodes: dict[tuple[int, int], int] = {}  # by the numbers of user and label
         there = {name.casefold() for name in source.names}
         self._more = [
             role
             for role in ("next_state", "episode")
-            if role in layout.columns or layout.column(role).casefold() in there
+            if role in layout.form.columns or layout.column(role).casefold() in there
         ]
         roles = ["user", "step", "action", "reward", *self._more]
-        roles += ["state"] if layout.discretizer is None else []
+        roles += ["state"] if layout.form.discretizer is None else []
         wanted = {layout.column(role): f'{role} = "NAME" in [table.columns]' for role in roles}
-        for column in () if layout.discretizer is None else layout.discretizer.columns:
+        for column in () if layout.form.discretizer is None else layout.form.discretizer.columns:
             wanted.setdefault(column, 'column = "NAME" in [[table.cuts]]')
         self._columns = find_columns(source.names, wanted, problems)
         self._whole = len(self._columns) == len(wanted)
@@ -328,16 +329,16 @@ class _Reader:
             "next_state": Decided(name_decider(known("states"), "states", optional=True)),
         }
 
-    def parts(self) -> Iterator[Rows]:
+    def parts(self) -> Iterator[TableRows]:
         """The table's rows, a part at a time; none if a column is not there."""
         if self._whole:
             columns = list(self._columns.values())
             yield from map(self._read, self._source.parts(columns, self._problems))
 
-    def _read(self, part: Part) -> Rows:
+    def _read(self, part: Part) -> TableRows:
         nothing = np.full(len(part.places), NOTHING, np.int64)
         states, blank = self._states(part)
-        return Rows(
+        return TableRows(
             users=self._owners(part),
             steps=self._named("step", part),
             states=states,
@@ -418,7 +419,7 @@ class _Reader:
 
     def _states(self, part: Part) -> tuple[IntArray, BoolArray]:
         """The states, `NOTHING` where a value that is needed is missing; and which are blank."""
-        discretizer = self._layout.discretizer
+        discretizer = self._layout.form.discretizer
         if discretizer is None:
             states = self._named("state", part)
             return states, np.asarray(states == NOTHING)
@@ -439,7 +440,7 @@ class _Reader:
                 broken.append(refused.index)
 
         values = self._optional(column, part)
-        return numbers(values, refuse, decimal=self._layout.decimal), refuse, broken
+        return numbers(values, refuse, decimal=self._layout.form.decimal), refuse, broken
 
     def _bins(self, cuts: Cuts, part: Part) -> tuple[IntArray, BoolArray]:
         """The bin of each value, `MISSING` or `BROKEN`; and where there is none."""
@@ -455,10 +456,10 @@ class _Reader:
 
     def _rewards(self, part: Part) -> FloatArray:
         layout, column = self._layout, self._layout.column("reward")
-        low, high = map(float, layout.reward_range)
+        low, high = map(float, layout.form.reward_range)
         given, refuse, broken = self._numbers(column, part)
         outside = (given < low) | (given > high)
-        for index in () if layout.clip_rewards else np.flatnonzero(outside):
+        for index in () if layout.form.clip_rewards else np.flatnonzero(outside):
             rule, value = f"rewards from {low:g} to {high:g}", float(given[index])
             said = "clip_rewards = true, or the reward_range = [low, high] that the protocol says"
             remedy, mend = f"correct it, or write {said}.", f"{said}, in [table]"
@@ -503,7 +504,7 @@ def check_episodes(source: Source, layout: Layout, problems: Problems) -> tuple[
     return 0 if rows is None else len(rows), len(reader.users)
 
 
-def _check_names(reader: _Reader, rows: Rows, source: Source, problems: Problems) -> None:
+def _check_names(reader: _Reader, rows: TableRows, source: Source, problems: Problems) -> None:
     """Note names that may be a second spelling of somebody, where they first stand."""
     mixed, twins = lookalikes(list(reader.users))
     said = {name: f"{quoted(name)} mixes {alphabets(name)}" for name in mixed}
@@ -524,11 +525,11 @@ def _check_names(reader: _Reader, rows: Rows, source: Source, problems: Problems
 
 
 class _Episodes:
-    """Rows sorted by user and step, checked, and laid out as arrays."""
+    """TableRows sorted by user and step, checked, and laid out as arrays."""
 
     def __init__(
         self,
-        rows: Rows,
+        rows: TableRows,
         names: list[str],
         at: Callable[[int], str],
         layout: Layout,
@@ -564,8 +565,8 @@ class _Episodes:
         states = np.repeat(ends[:, None], horizon + 1, axis=1)
         actions = np.ascontiguousarray(layout.filled_actions[:, ends].T)
         rewards = np.zeros((users, horizon))
-        if layout.padding is not None:
-            rewards[:] = layout.scaled(np.array(layout.padding.reward))
+        if layout.form.padding is not None:
+            rewards[:] = layout.scaled(np.array(layout.form.padding.reward))
         cells = rows.users, rows.steps
         states[cells], actions[cells], rewards[cells] = rows.states, rows.actions, rows.rewards
         return Trajectories(states, actions, rewards)
@@ -614,11 +615,11 @@ class _Episodes:
         rows, layout = self._rows, self._layout
         states, rewards = rows.states.copy(), rows.rewards.copy()
         absent = states == NOTHING
-        if layout.missing_state is not None:
-            states[absent] = layout.numbers_of([layout.missing_state])[0]
+        if layout.form.missing_state is not None:
+            states[absent] = layout.numbers_of([layout.form.missing_state])[0]
         else:
             named = " and ".join(quoted(name) for name in layout.state_columns)
-            bins = "" if layout.discretizer is None else ', or missing = "bin" in [[table.cuts]]'
+            bins = ', or missing = "bin" in [[table.cuts]]' * (layout.form.discretizer is not None)
             self._refuse(
                 absent,
                 f"no state in {named}",
@@ -626,18 +627,19 @@ class _Episodes:
                 f"one of the states in every row, got none from {named}; fill it in, or write "
                 f'missing_state = "STATE" in [table]{bins}',
             )
-        if layout.missing_reward is not None:
+        if layout.form.missing_reward is not None:
             unpaid = np.isnan(rewards) & (rows.actions != NOTHING)
-            rewards[unpaid] = layout.scaled(np.array(layout.missing_reward))
+            rewards[unpaid] = layout.scaled(np.array(layout.form.missing_reward))
         self._rows = replace(rows, states=states, rewards=rewards)
 
     def _fill_absent(self) -> None:
-        """Rows for the steps before a user's first row, and between two of them."""
+        """TableRows for the steps before a user's first row, and between two of them."""
         rows, layout = self._rows, self._layout
         first = self._first
         before = np.where(first, -1, np.roll(rows.steps, 1))
         away = rows.steps - before - 1  # how many steps are missing before each row
-        for name, absence, where in (("late", layout.late, first), ("gap", layout.gap, ~first)):
+        form = layout.form
+        for name, absence, where in (("late", form.late, first), ("gap", form.gap, ~first)):
             missing = where & (away > 0)
             if absence is not None:
                 self._add_rows(rows, np.where(missing, away, 0), absence)
@@ -656,7 +658,7 @@ class _Episodes:
         rows = self._rows
         self._rows = rows[np.lexsort((rows.steps, rows.users))]
 
-    def _add_rows(self, rows: Rows, away: IntArray, absence: Absence) -> None:
+    def _add_rows(self, rows: TableRows, away: IntArray, absence: Absence) -> None:
         """``away[i]`` rows before row i, in which the user is absent."""
         count = int(away.sum())
         ends = np.cumsum(away)
@@ -664,7 +666,7 @@ class _Episodes:
         steps = np.repeat(rows.steps, away) - back
         state = int(self._layout.numbers_of([absence.state])[0])
         reward = float(self._layout.scaled(np.array(absence.reward)))
-        filled = Rows(
+        filled = TableRows(
             users=np.repeat(rows.users, away),
             steps=steps,
             states=np.full(count, state),
@@ -758,7 +760,7 @@ class _Episodes:
 
     def _ends(self, following: IntArray) -> IntArray:
         """The state after each user's last step; ends that were not seen are filled in."""
-        rows, padding = self._rows, self._layout.padding
+        rows, padding = self._rows, self._layout.form.padding
         last = self._last
         early = last & (rows.steps < len(self._steps) - 1)
         if padding is not None:

@@ -21,7 +21,7 @@ class Shown(str):
 
 
 @dataclass
-class Problem:
+class Finding:
     """One kind of problem.
 
     Attributes:
@@ -53,10 +53,10 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
-        self._kinds: dict[str, Problem] = {}
+        self._kinds: dict[str, Finding] = {}
 
     @property
-    def found(self) -> list[Problem]:
+    def found(self) -> list[Finding]:
         """One entry for each kind, in the order in which they were found."""
         return list(self._kinds.values())
 
@@ -76,7 +76,7 @@ class Problems:
         """
         if not self.collect:
             raise InvalidInputError(sentence)
-        problem = self._kinds.setdefault(kind, Problem(kind, mend))
+        problem = self._kinds.setdefault(kind, Finding(kind, mend))
         problem.mend = mend
         problem.count += len(places) if count is None else count
         room = _EXAMPLES - len(problem.examples)
@@ -86,7 +86,7 @@ class Problems:
 
 
 @dataclass(frozen=True)
-class TableReport:
+class TableProblems:
     """What a check of a table found.
 
     Attributes:
@@ -97,7 +97,7 @@ class TableReport:
 
     rows: int
     people: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values, for JSON."""

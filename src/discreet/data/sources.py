@@ -416,6 +416,6 @@ def _eager(frame: Any) -> Any:
             ) from None
         raise InvalidInputError(
             f"Expected a dataframe (pandas, polars, pyarrow, a dictionary of columns, or an object "
-            f"with __arrow_c_stream__), got {type(frame).__name__}; read files with read_csv or "
-            f"read_parquet, and collect() what is lazy first."
+            f"with __arrow_c_stream__), got {type(frame).__name__}; name files by "
+            f"their path, and collect() what is lazy first."
         ) from None

@@ -1,41 +1,33 @@
-"""Tables of episodes: readers for files and dataframes, and `TableFormat`, kept in a file."""
+"""Tables of episodes: files and dataframes, read or checked by their `TableFormat`."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Self, TextIO, TypeVar, Unpack
+from typing import Any
 
-from discreet import _validate
 from discreet._spelling import quoted
-from discreet._types import JsonObject, Plain
-from discreet.data.discretizer import Discretizer
 from discreet.data.episodes import check_episodes, read_episodes
-from discreet.data.layout import Absence, Layout, Options, Padding
-from discreet.data.problems import Problems, TableReport
+from discreet.data.layout import Layout, TableFormat
+from discreet.data.problems import Problems, TableProblems
 from discreet.data.sources import (
     FrameSource,
     Source,
-    check_delimiter,
-    check_encoding,
     guess_format,
     open_csv,
     open_excel,
     open_parquet,
 )
 from discreet.data.vocabulary import Vocabulary
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError
 from discreet.mdp.policies import Policy
 from discreet.mdp.trajectories import Trajectories
 
 _PARQUET = (".parquet", ".pq")
-_Steps = TypeVar("_Steps", Padding, Absence)
 
 
-def read_frame(
-    frame: object, vocabulary: Vocabulary, **options: Unpack[Options]
+def read_table(
+    table: object, vocabulary: Vocabulary, *, policy: Policy | None = None, **facts: Any
 ) -> tuple[Trajectories, list[str]]:
-    """Episodes from a dataframe with one row per user and step, in any order.
+    """Episodes from a table with one row per user and step, in any order.
 
     >>> visits = {
     ...     "user": ["ann", "ann", "bob", "bob"],
@@ -45,7 +37,7 @@ def read_frame(
     ...     "reward": [3, 9, 2, 2],
     ... }
     >>> names = Vocabulary(states=["ill", "well"], actions=["wait", "treat"], steps=[1, 2])
-    >>> episodes, users = read_frame(visits, names, reward_range=(0, 10))
+    >>> episodes, users = read_table(visits, names, reward_range=(0, 10))
     >>> users, episodes.states[0].tolist(), episodes.rewards[0].tolist()
     (['ann', 'bob'], [0, 1, 1], [0.3, 0.9])
 
@@ -55,10 +47,13 @@ def read_frame(
     to be stationary, when it counts as an observation that nobody made.
 
     Args:
-        frame: of pandas, polars, pyarrow or another library that narwhals knows, a dictionary of
-            columns, or any object with ``__arrow_c_stream__`` (with the extra `tables`).
+        table: a file by its path (Parquet, .parquet or .pq; Excel, .xlsx; otherwise CSV), an open
+            CSV file, a dataframe of pandas, polars, pyarrow or another library that narwhals knows,
+            a dictionary of columns, or any object with ``__arrow_c_stream__``. Extras: `tables`
+            for Parquet and Arrow, `excel`.
         vocabulary: the public names of states, actions and steps.
-        options: columns, reward_range, padding and others; see `Layout`.
+        policy: whose actions are filled in for who was absent: that which the users followed.
+        facts: columns, reward_range, padding and others; see `TableFormat`.
 
     Several episodes of a user are told apart by a column ``episode``.
 
@@ -67,173 +62,43 @@ def read_frame(
         ``study.tell(users=...)`` and ``fit(users=...)`` take them.
 
     Raises:
-        InvalidInputError: with the row, the column and the value. The message shows raw data:
-            it is for the operator whom a central study trusts, and for no log.
+        InvalidInputError: with the row (of a CSV file the line), the column and the value. The
+            message shows raw data: it is for the operator whom a central study trusts, and for no
+            log.
     """
-    return read_episodes(FrameSource(frame), Layout(vocabulary, **options))
+    return read_by(table, Layout(vocabulary, TableFormat(**facts), policy))
 
 
-def read_csv(
-    file: str | Path | TextIO,
-    vocabulary: Vocabulary,
-    *,
-    delimiter: str = ",",
-    encoding: str = "utf-8-sig",
-    **options: Unpack[Options],
-) -> tuple[Trajectories, list[str]]:
-    """Episodes from a CSV file, or an open one, with a header; see `read_frame`.
-
-    Errors name the line. The default encoding is UTF-8 with or without a byte-order mark.
-    """
-    layout = Layout(vocabulary, **options)
-    with open_csv(file, delimiter, encoding) as source:
+def read_by(table: object, layout: Layout) -> tuple[Trajectories, list[str]]:
+    """The same by a layout."""
+    with _opened(table, layout.form) as source:
         return read_episodes(source, layout)
 
 
-def read_parquet(
-    path: str | Path, vocabulary: Vocabulary, **options: Unpack[Options]
-) -> tuple[Trajectories, list[str]]:
-    """Episodes from a Parquet file (extra `tables`); see `read_frame`."""
-    layout = Layout(vocabulary, **options)
-    with open_parquet(path) as source:
-        return read_episodes(source, layout)
+def check_table(path: str | Path, layout: Layout) -> TableProblems:
+    """All problems of a file at once; they show raw data, to the operator who has it."""
+    problems, rows, people = Problems(collect=True), 0, 0
+    try:
+        with _opened(path, layout.form) as source:
+            rows, people = check_episodes(source, layout, problems)
+    except InvalidInputError as error:  # it ends here, after what was found before
+        if not Path(path).is_file():
+            raise
+        problems.add("table that cannot be read", str(error), [""], [""], str(error))
+    return TableProblems(rows, people, tuple(problems.found))
 
 
-def read_excel(
-    path: str | Path,
-    vocabulary: Vocabulary,
-    *,
-    sheet: str | None = None,
-    **options: Unpack[Options],
-) -> tuple[Trajectories, list[str]]:
-    """Episodes from a workbook, .xlsx (extra `excel`), with its only ``sheet`` or a named one."""
-    layout = Layout(vocabulary, **options)
-    with open_excel(path, sheet) as source:
-        return read_episodes(source, layout)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableFormat:
-    """All public facts about a table of episodes but its names, in plain values.
-
-    A study that is given one reads its tables by it, so that every batch is read alike and the
-    reader of its dossier sees the range of the rewards and the cut points.
-
-    >>> form = TableFormat.from_dict({"columns": {"user": "patient"}, "reward_range": [0, 10]})
-    >>> form.to_dict()
-    {'columns': {'user': 'patient'}, 'reward_range': [0, 10]}
-
-    Attributes:
-        columns: role -> name of the column, as in `Layout`.
-        cuts: the cut points of numeric columns, as `Cuts.to_dict` writes them.
-        reward_range: the least and the largest reward that can be.
-        clip_rewards: rewards beyond it count as its ends.
-        padding: ``{"end": state or states, "reward": number}`` of episodes that ended early.
-        late: ``{"state": state, "reward": number}`` of steps before somebody's first row.
-        gap: the same for steps between somebody's rows.
-        missing: words in cells that stand for nothing.
-        missing_state: the state of rows that have none.
-        missing_reward: what a row with an action and without a reward earned.
-        decimal: what stands before the decimals, a point or a comma.
-        sheet: of a workbook that has several.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    cuts: tuple[Mapping[str, Plain], ...] = ()
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    clip_rewards: bool = False
-    padding: JsonObject | None = None
-    late: JsonObject | None = None
-    gap: JsonObject | None = None
-    missing: tuple[str, ...] = ()
-    missing_state: str | int | None = None
-    missing_reward: float | None = None
-    decimal: str = "."
-    delimiter: str = ","
-    encoding: str = "utf-8-sig"
-    sheet: str | None = None
-
-    @classmethod
-    def from_dict(cls, plain: JsonObject) -> Self:
-        """From plain values; an unknown key is refused with a suggestion."""
-        if not isinstance(plain, Mapping):
-            raise InvalidInputError(f"Expected the facts of a table, got {quoted(plain)}.")
-        known = [item.name for item in fields(cls)]
-        for key in plain:
-            if key not in known:
-                raise UnknownNameError("fact of a table", str(key), known)
-        given = dict(plain)
-        for key in ("cuts", "reward_range", "missing"):
-            if not isinstance(given.get(key, ()), list | tuple):
-                raise InvalidInputError(
-                    f"Expected {key} of a table as a list, got {quoted(given[key])}."
-                )
-            given |= {key: tuple(given[key])} if key in given else {}
-        return cls(**given)
-
-    def to_dict(self) -> dict[str, Plain]:
-        """Plain values of what is not as usual."""
-        usual = type(self)()
-        plain: dict[str, Plain] = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value != getattr(usual, item.name):
-                plain[item.name] = list(value) if isinstance(value, tuple) else value
-        return plain
-
-    @property
-    def discretizer(self) -> Discretizer | None:
-        """Of the cut points, if there are any."""
-        return Discretizer.from_dict({"cuts": list(self.cuts)}) if self.cuts else None
-
-    def layout(self, vocabulary: Vocabulary, policy: Policy | None = None) -> Layout:
-        """The same facts beside the names; absent people follow the ``policy``."""
-        check_delimiter(self.delimiter)
-        check_encoding(self.encoding)
-        return Layout(
-            vocabulary,
-            columns=self.columns,
-            discretizer=self.discretizer,
-            reward_range=self.reward_range,
-            clip_rewards=self.clip_rewards,
-            padding=_filled(Padding, "padding", "end", self.padding),
-            late=_filled(Absence, "late", "state", self.late),
-            gap=_filled(Absence, "gap", "state", self.gap),
-            missing=self.missing,
-            missing_state=self.missing_state,
-            missing_reward=self.missing_reward,
-            decimal=self.decimal,
-            policy=policy,
-        )
-
-    def read(
-        self, path: str | Path, vocabulary: Vocabulary, policy: Policy | None = None
-    ) -> tuple[Trajectories, list[str]]:
-        """Episodes and users of a file: Parquet (.parquet, .pq), Excel (.xlsx), otherwise CSV."""
-        layout = self.layout(vocabulary, policy)
-        with self._opened(path) as source:
-            return read_episodes(source, layout)
-
-    def check(self, path: str | Path, vocabulary: Vocabulary) -> TableReport:
-        """All problems of a file at once; they show raw data, to the operator who has it."""
-        layout, problems = self.layout(vocabulary), Problems(collect=True)
-        rows = people = 0
-        try:
-            with self._opened(path) as source:
-                rows, people = check_episodes(source, layout, problems)
-        except InvalidInputError as error:  # it ends here, after what was found before
-            if not Path(path).is_file():
-                raise
-            problems.add("table that cannot be read", str(error), [""], [""], str(error))
-        return TableReport(rows, people, tuple(problems.found))
-
-    def _opened(self, path: str | Path) -> AbstractContextManager[Source]:
-        ending = Path(path).suffix.lower()
-        if ending in _PARQUET:
-            return open_parquet(path)
-        if ending == ".xlsx":
-            return open_excel(path, self.sheet)
-        return open_csv(path, self.delimiter, self.encoding)
+def _opened(table: Any, form: TableFormat) -> AbstractContextManager[Source]:
+    if not isinstance(table, str | Path):
+        if hasattr(table, "readline"):
+            return open_csv(table, form.delimiter, form.encoding)
+        return nullcontext(FrameSource(table))
+    ending = Path(table).suffix.lower()
+    if ending in _PARQUET:
+        return open_parquet(table)
+    if ending == ".xlsx":
+        return open_excel(table, form.sheet)
+    return open_csv(table, form.delimiter, form.encoding)
 
 
 def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], dict[str, str]]:
@@ -244,7 +109,7 @@ def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], 
     facts, ending = {} if sheet is None else {"sheet": sheet}, Path(path).suffix.lower()
     if ending not in (*_PARQUET, ".xlsx"):
         facts = guess_format(Path(path))
-    with TableFormat.from_dict(facts)._opened(path) as source:
+    with _opened(path, TableFormat.from_dict(facts)) as source:
         names = [name for name in source.names if name]
     for name in () if ending in _PARQUET else names:
         if any(map(str.isdigit, name)) and not any(map(str.isalpha, name)):
@@ -254,19 +119,3 @@ def read_header(path: str | Path, sheet: str | None = None) -> tuple[list[str], 
                 f"with names that have letters."
             )
     return names, facts
-
-
-def _filled(
-    kind: Callable[[Any, float], _Steps], name: str, state: str, plain: JsonObject | None
-) -> _Steps | None:
-    """Steps that are filled in, as the design says."""
-    if plain is None:
-        return None
-    if not isinstance(plain, Mapping) or state not in plain or set(plain) - {state, "reward"}:
-        raise InvalidInputError(
-            f'Expected {name} = {{{state} = "STATE", reward = NUMBER}}, where the reward is 0 if '
-            f"left out, got {quoted(plain)}."
-        )
-    reward = plain.get("reward", 0.0)
-    _validate.real(reward=reward)
-    return kind(plain[state], float(reward))

@@ -486,7 +486,7 @@ def size_of(data: object, shape: Shape | None, vocabulary: Vocabulary | None) ->
     if not isinstance(data, Trajectories | Counts):
         raise InvalidInputError(
             f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
-            f"discreet.data.read_csv or read_frame."
+            f"discreet.data.read_table."
         )
     if shape is not None:
         check_shape(shape)

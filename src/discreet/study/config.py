@@ -12,7 +12,7 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, JsonObject, Plain
-from discreet.data.tables import TableFormat
+from discreet.data.layout import Layout, TableFormat
 from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
 from discreet.learners.base import Problem
@@ -105,7 +105,7 @@ def make_config(
         given["allowed"] = vocabulary.to_dict()["allowed"]
     form = None if table is None else TableFormat.from_dict(table)
     if form is not None:
-        form.layout(vocabulary)  # checked now, with the names, and not at the first table
+        Layout(vocabulary, form)  # checked now, with the names, and not at the first table
     return {
         "learner": learner,
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
@@ -216,7 +216,7 @@ def start_numbers(
         found.append(numbers[name])
     if not found:
         raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
-    late = None if form is None or form.late is None else form.late["state"]
+    late = None if form is None or form.late is None else form.late.state
     if late is not None and numbers.get(str(key(late))) not in found:
         raise InvalidInputError(
             f"Expected start states with {late!r}, in which whoever comes late begins, got "

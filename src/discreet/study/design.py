@@ -43,7 +43,7 @@ from discreet import _settings
 from discreet._settings import to_toml
 from discreet._spelling import quoted
 from discreet._types import JsonObject, Plain
-from discreet.data.tables import TableFormat
+from discreet.data.layout import TableFormat
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
 from discreet.privacy.trust import TrustModel, make_trust

@@ -26,6 +26,8 @@ from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, IntArray, JsonObject, Plain
+from discreet.data.layout import Layout
+from discreet.data.tables import read_by
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import (
     DiscreetError,
@@ -92,7 +94,7 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: the seed of a rehearsal; a secure study has none.
         table: how tables of episodes are read (`Study.read_table`), as
-            `discreet.data.tables.TableFormat` keeps it; public, like the names.
+            `discreet.data.TableFormat` keeps it; public, like the names.
         allowed: which actions are possible where, if not all are, as `discreet.data.Vocabulary`
             takes it.
         settings: the learner's own.
@@ -377,7 +379,7 @@ class Study:
         Who ended early stays at the end by the pending policy, if the table's format has padding.
         """
         policy = None if self.finished else self.ask()
-        return configs.table_of(self._config).read(path, self.names, policy)
+        return read_by(path, Layout(self.names, configs.table_of(self._config), policy))
 
     def read_reports(self, path: str | Path) -> IntArray:
         """Reports of the pending batch from a folder or a file, as `tell` takes them."""
