@@ -16,8 +16,6 @@ Int32Array: TypeAlias = NDArray[np.int32]
 """Column numbers of sparse rows: half the memory of `IntArray`."""
 WordArray: TypeAlias = NDArray[np.uint64]
 """States of random generators, and raw random words."""
-FourWords: TypeAlias = tuple[WordArray, WordArray, WordArray, WordArray]
-"""The states of many generators of four words each: generator j has word j of every array."""
 ByteArray: TypeAlias = NDArray[np.uint8]
 """Sealed envelopes, a row for each."""
 NumberArray: TypeAlias = NDArray[Any]

@@ -110,7 +110,7 @@ class RedrawnNoise(TreeNoise):
 
 class RedrawnTree(AdditiveContinual):
     def open(self, sampler):
-        noise = RedrawnNoise(episodes=self.episodes, distribution=self.noise.distribution)
+        noise = RedrawnNoise(**vars(self.noise))
         return AdditiveRelease(dataclasses.replace(self, noise=noise), sampler)
 
 
@@ -188,7 +188,9 @@ def test_noise_shared_between_cells(pure):
 
 
 def test_noise_drawn_again_instead_of_a_tree():
-    plan = Central(epsilon=1).calibrate_stream(TINY, episodes=16, statistics=("visits",))
+    plan = Central(epsilon=1, mechanism="tree-laplace").calibrate_stream(
+        TINY, episodes=16, statistics=("visits",)
+    )
     broken = as_type(plan, RedrawnTree)
     assert additive(plan).epsilon(0.0) == pytest.approx(1.0)
     assert additive(broken).epsilon(0.0) == pytest.approx(16 / 4)  # 16 releases, 4 levels
@@ -196,7 +198,9 @@ def test_noise_drawn_again_instead_of_a_tree():
 
 
 def test_averaging_sees_noise_that_is_drawn_again():
-    plan = Central(epsilon=1).calibrate_stream(TINY, episodes=2048, statistics=("visits",))
+    plan = Central(epsilon=1, mechanism="tree-laplace").calibrate_stream(
+        TINY, episodes=2048, statistics=("visits",)
+    )
     assert attack(plan, runs=500) <= 1
     assert attack(as_type(plan, RedrawnTree), runs=500) > 1
 

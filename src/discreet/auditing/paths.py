@@ -282,7 +282,7 @@ def _reports(
 
 def _histogram(messages: IntArray, mechanism: BatchMechanism, encoder: Encoder) -> FloatArray:
     """What is left of messages after the shuffler: how many of each kind there are."""
-    if mechanism.spec.groups:
+    if hasattr(mechanism, "groups"):
         groups = cast(Any, encoder).device.groups
         seen = np.zeros((len(groups), max(one.cells for one in groups) + 1))
         np.add.at(seen, (messages[:, 0], messages[:, 1]), 1.0)

@@ -193,9 +193,8 @@ def usual_batch(
     trust: TrustModel, shape: Shape, statistics: tuple[str, ...] | None = None
 ) -> BatchMechanism:
     """A batch as learners ask for it; ``statistics`` as in `calibrate`."""
-    spec = trust.spec("batch")
-    asked = statistics or spec.usual
-    return trust.calibrate(shape, statistics=asked, last_transitions=spec.usual_last)
+    usual, last = getattr(trust.spec("batch").load(), "usual", (STATISTICS, True))
+    return trust.calibrate(shape, statistics=statistics or usual, last_transitions=last)
 
 
 def _noise(mechanism: Mechanism, users: int) -> dict[str, float]:

@@ -168,8 +168,10 @@ def check_possible(charter: Charter) -> None:
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
     """The charter of a study that has begun."""
     mechanism = study.mechanism
-    if not isinstance(mechanism, BatchMechanism) or not mechanism.spec.groups:
-        able = [s.name for s in mechanisms("shuffle", "batch").values() if s.groups]
+    if not isinstance(mechanism, BatchMechanism) or not hasattr(mechanism, "groups"):
+        able = [
+            s.name for s in mechanisms("shuffle", "batch").values() if hasattr(s.load(), "groups")
+        ]
         raise UnsupportedError(
             f"A service needs Shuffle(..., mechanism={' or '.join(map(repr, able))}) and a learner "
             f"in batches, such as 'flow-ucb'."

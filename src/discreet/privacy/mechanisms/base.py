@@ -41,7 +41,7 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import STATISTICS, Sensitivity
+from discreet.privacy.sensitivity import CENTRED, STATISTICS, Sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -602,49 +602,19 @@ def noisy_batch(
         support: ``bool[H, S, A]`` or None for everything.
     """
     if mechanism.centred:
-        return _batch_of_cells(
-            mechanism, counts, draw, check_support(support, mechanism.shape), secure
-        )
+        from discreet.privacy.mechanisms.cells import Cells
+
+        mask = check_support(support, mechanism.shape)
+        kept, last = supported_counts(counts, mechanism.shape, mask), mechanism.last_transitions
+        cells = Cells.of(kept, mask, CENTRED, last_transitions=last)
+        cells.plus(draw)
+        return cells.published(mechanism, counts.users, secure=secure)
     return randomised_batch(
         mechanism,
         counts,
         lambda name, raw: raw + draw(name, raw.size),
         secure=secure,
         support=support,
-    )
-
-
-CELLS = Debias(scales={"rewards": 0.5})
-"""What the integers of a release in cells are worth: rewards are sums of 2r - 1."""
-
-
-def _batch_of_cells(
-    mechanism: BatchMechanism, counts: Counts, draw: NoiseOf, mask: BoolArray, secure: bool
-) -> PrivateCounts:
-    """As `noisy_batch`, in groups of cells (`sensitivity`); every cell has noise of its own."""
-    kept, horizon = supported_counts(counts, mechanism.shape, mask), mechanism.shape.horizon
-    steps, visits = np.nonzero(mask)[0], kept.row_visits
-    moving = horizon if mechanism.last_transitions else horizon - 1
-    here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
-    moves = kept.row_transitions.copy()
-    rows = int((steps < moving).sum())  # rows are in the order of their steps
-    moves[rows:] = 0
-    moved = moves[:rows]
-    moved += draw("transitions", moved.size).reshape(moved.shape)
-    earned = np.stack([visits - kept.row_rewards, kept.row_rewards])
-    zeros, ones = earned + draw("rewards", earned.size).reshape(earned.shape)
-    gone = counts.users - here
-    return batch_release(
-        mechanism,
-        {"transitions": moves, "visits": zeros + ones, "rewards": ones - zeros},
-        counts.users,
-        mask,
-        secure=secure,
-        estimate=CELLS,
-        dropped_out={
-            "transitions": CELLS("transitions", gone[:moving] + draw("dropped_out", moving)),
-            "rewards": CELLS("visits", gone + draw("dropped_out", horizon)),
-        },
     )
 
 

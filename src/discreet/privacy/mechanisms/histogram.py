@@ -84,8 +84,8 @@ from discreet.privacy.mechanisms.base import (
     Certified,
     Request,
     Traffic,
-    batch_release,
 )
+from discreet.privacy.mechanisms.cells import Cells
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import CENTRED, Sensitivity
@@ -93,7 +93,6 @@ from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
     check_support,
-    debias,
     one_action,
     supported_counts,
 )
@@ -134,6 +133,8 @@ class HistogramBatch(BatchMechanism):
     honest: float = 1.0
     least: int = 0
     audit: ClassVar[AuditSizes] = AuditSizes(statistics=CENTRED, last_transitions=False)
+    usual: ClassVar[tuple[tuple[str, ...], bool]] = (CENTRED, False)
+    """The statistics that learners ask for, and whether with the last transitions."""
 
     @classmethod
     def designed(
@@ -255,13 +256,12 @@ class HistogramBatch(BatchMechanism):
         """Simulate encoders, shuffler and analyser at once: histograms with their noise."""
         mask, users = check_support(support, self.shape), counts.users
         groups = self._checked(users, mask, real=sampler.secure)
-        kept, steps = supported_counts(counts, self.shape, mask), _Steps(mask)
-        histograms = [
-            steps.histogram(one, kept)
-            + sampler.scatter(users * one.noise, one.weight / WORD, one.cells)
-            for one in groups
-        ]
-        return self._published(groups, histograms, users, steps, secure=sampler.secure)
+        kept, last = supported_counts(counts, self.shape, mask), self.last_transitions
+        cells = Cells.of(kept, mask, self.statistics, last_transitions=last)
+        for one in groups:
+            noise = sampler.scatter(users * one.noise, one.weight / WORD, one.cells)
+            cells.add(one.statistic, one.step, noise)
+        return self._published(groups, cells, users, secure=sampler.secure)
 
     def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic:
         """Every message is sealed and takes the 52 bytes of its envelope."""
@@ -288,17 +288,15 @@ class HistogramBatch(BatchMechanism):
         Or from how often each was sent: ``(group, cell, times)``, which is much less to keep.
         Nothing is released unless every group has exactly ``users·(1 + K)`` messages.
         """
-        histograms = self._histograms(reports, users, support)
-        groups = self.groups(users, support)
-        return self._published(groups, histograms, users, _Steps(support), secure=secure)
+        cells, groups = self._histograms(reports, users, support), self.groups(users, support)
+        return self._published(groups, cells, users, secure=secure)
 
     def add_up(
         self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """The analyser's counters, and how to take their noise's mean out."""
-        steps, groups = _Steps(support), self.groups(users, support)
-        histograms = self._histograms(reports, users, support)
-        return self._counters(groups, histograms, steps), self._debias(groups, users, steps)
+        cells = self._histograms(reports, users, support)
+        return cells.counters(), cells.worth(_means(self.groups(users, support), users))
 
     def _checked(
         self, users: int, support: BoolArray | None, *, real: bool = True
@@ -315,35 +313,22 @@ class HistogramBatch(BatchMechanism):
         check(batch_trials(groups, self.reliable(users)), self.mean)
         return groups
 
-    def _histograms(self, messages: IntArray, users: int, mask: BoolArray) -> list[IntArray]:
+    def _histograms(self, messages: IntArray, users: int, mask: BoolArray) -> Cells:
         """Messages per cell, group by group, dummies left out."""
         groups = self._checked(users, mask)
         _check_messages(messages, groups, users)
-        found = [np.zeros(one.cells + 1, np.int64) for one in groups]
-        for i, seen in enumerate(found):
-            own = messages[messages[:, 0] == i]
+        cells = Cells.empty(mask, self.statistics, last_transitions=self.last_transitions)
+        for i, one in enumerate(groups):
+            own, seen = messages[messages[:, 0] == i], np.zeros(one.cells + 1, np.int64)
             np.add.at(seen, own[:, 1], _times(own))
-        return [seen[:-1] for seen in found]
+            cells.add(one.statistic, one.step, seen[:-1])
+        return cells
 
     def _published(
-        self,
-        groups: Sequence[MessageGroup],
-        histograms: Sequence[IntArray],
-        users: int,
-        steps: "_Steps",
-        *,
-        secure: bool,
+        self, groups: Sequence[MessageGroup], cells: Cells, users: int, *, secure: bool
     ) -> PrivateCounts:
-        return batch_release(
-            self,
-            self._counters(groups, histograms, steps),
-            users,
-            steps.support,
-            secure=secure,
-            estimate=self._debias(groups, users, steps),
-            dropped_out=_dropped_out(groups, histograms, users),
-            noise_variance=self._variances(groups, users),
-        )
+        means, variances = _means(groups, users), self._variances(groups, users)
+        return cells.published(self, users, secure=secure, means=means, noise_variance=variances)
 
     def _variances(self, groups: Sequence[MessageGroup], users: int) -> dict[str, float]:
         """Of the noise that these groups carry: T·p·(1 - p), and for both cells of a reward.
@@ -362,89 +347,18 @@ class HistogramBatch(BatchMechanism):
             found |= {name: max(value, found.get(name, 0.0)) for name, value in each.items()}
         return self.noise_variance(users) | found
 
-    def _counters(
-        self,
-        groups: Sequence[MessageGroup],
-        histograms: Sequence[IntArray],
-        steps: "_Steps",
-    ) -> dict[str, IntArray]:
-        """Integers by statistic, as rows: rewards are sums of 2r - 1."""
-        found = {name: steps.zeros(name) for name in self.statistics}
-        if "rewards" in found:
-            found.setdefault("visits", steps.zeros("visits"))
-        for one, seen in zip(groups, histograms, strict=True):
-            rows, cells = steps.rows(one.step), seen[: one.dropped_out]
-            if one.statistic != "rewards":
-                found[one.statistic][rows] = cells.reshape(found[one.statistic][rows].shape)
-                continue
-            found["rewards"][rows] = cells[1::2] - cells[::2]
-            if "visits" not in self.statistics:
-                found["visits"][rows] = cells[1::2] + cells[::2]
-        return found
-
-    def _debias(self, groups: Sequence[MessageGroup], users: int, steps: "_Steps") -> Debias:
-        """The mean of the noise in every cell; it cancels in rewards, which come in halves."""
-        moves, visits = (np.zeros(steps.ends[-1]) for _ in range(2))
-        for one in groups:
-            rows, mean = steps.rows(one.step), _noise_mean(one, users)
-            if one.statistic == "transitions":
-                moves[rows] = mean
-            elif one.statistic == "visits":
-                visits[rows] = mean
-            elif "visits" not in self.statistics:
-                visits[rows] = 2 * mean
-        centres = {"transitions": moves[:, None], "visits": visits}
-        return Debias(centres=centres, scales={"rewards": 0.5})
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """The rows of a batch, step by step."""
-
-    support: BoolArray
-
-    @functools.cached_property
-    def ends(self) -> list[int]:
-        """Rows up to each step, zero first."""
-        return [0, *np.cumsum(self.support.sum(axis=(1, 2))).tolist()]
-
-    def rows(self, step: int) -> slice:
-        """The rows of a step."""
-        return slice(self.ends[step], self.ends[step + 1])
-
-    def zeros(self, name: str) -> IntArray:
-        """Room for a statistic."""
-        states = self.support.shape[1]
-        shape = (self.ends[-1], states) if name == "transitions" else (self.ends[-1],)
-        return np.zeros(shape, np.int64)
-
-    def histogram(self, one: MessageGroup, counts: Counts) -> IntArray:
-        """The data cells of all users in one group; who is in no row is in ``dropped_out``."""
-        rows = self.rows(one.step)
-        cells = np.zeros(one.cells, np.int64)
-        if one.statistic == "rewards":
-            cells[1:-1:2] = counts.row_rewards[rows]
-            cells[:-1:2] = counts.row_visits[rows] - counts.row_rewards[rows]
-        else:
-            cells[:-1] = getattr(counts, f"row_{one.statistic}")[rows].ravel()
-        cells[-1] = counts.users - cells.sum()
-        return cells
-
 
 def _noise_mean(one: MessageGroup, users: int) -> float:
     """n·K·q/D."""
     return float(Fraction(users * one.noise * one.weight, WORD * one.cells))
 
 
-def _dropped_out(
-    groups: Sequence[MessageGroup], histograms: Sequence[IntArray], users: int
-) -> dict[str, FloatArray]:
-    """Users who had left the policy, by statistic and step."""
-    dropped_out: dict[str, list[float]] = {}
-    for one, seen in zip(groups, histograms, strict=True):
-        estimate = debias(seen[one.dropped_out :], 1.0, _noise_mean(one, users))
-        dropped_out.setdefault(one.statistic, []).append(float(estimate[0]))
-    return {name: np.array(values) for name, values in dropped_out.items()}
+def _means(groups: Sequence[MessageGroup], users: int) -> dict[str, FloatArray]:
+    """Of the noise on one cell, by statistic and step."""
+    means: dict[str, list[float]] = {}
+    for one in groups:
+        means.setdefault(one.statistic, []).append(_noise_mean(one, users))
+    return {name: np.array(values) for name, values in means.items()}
 
 
 def _check_messages(messages: IntArray, groups: Sequence[MessageGroup], users: int) -> None:

@@ -43,9 +43,6 @@ class MechanismSpec:
         on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
         losses: its noise also serves the losses of adversarial learners, which are no units: its
             composition is known for moves of any size (continual).
-        groups: its messages are groups of counters: a service can run it.
-        usual: the statistics that learners ask it for ...
-        usual_last: ... and whether with the transitions of the last step.
         certified_as: the release that certificates call it an instance of; its name if empty.
     """
 
@@ -59,9 +56,6 @@ class MechanismSpec:
     randomises: bool = False
     on_devices: bool = False
     losses: bool = False
-    groups: bool = False
-    usual: tuple[str, ...] = ("transitions", "visits", "rewards")
-    usual_last: bool = True
     certified_as: str = ""
 
     def load(self) -> Any:
@@ -203,16 +197,7 @@ _MECHANISMS: list[MechanismSpec] = [
     ),
     _of("local", "continual", "bounded", ".local:bounded_continual"),
     _of("local", "continual", "one-step", ".one_step:OneStepContinual", pure=True, randomises=True),
-    _of(
-        "shuffle",
-        "batch",
-        "histogram",
-        ".histogram:HistogramBatch",
-        on_devices=True,
-        groups=True,
-        usual=("transitions", "rewards"),
-        usual_last=False,
-    ),
+    _of("shuffle", "batch", "histogram", ".histogram:HistogramBatch", on_devices=True),
     _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000"), returning=False),
 ]
 """The first of a trust model and schedule that is pure, or printed, where that is asked for, is its

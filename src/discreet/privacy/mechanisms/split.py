@@ -40,6 +40,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms.additive import check_reports
 from discreet.privacy.mechanisms.base import Certified, Draw, Request, batch_release
+from discreet.privacy.mechanisms.cells import Cells
 from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_category
 from discreet.privacy.mechanisms.randomized_response import LISTED, ResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
@@ -130,22 +131,21 @@ class SplitBatch(ResponseBatch):
         """Split the users over what they report, run each group, randomise its cells."""
         _validate.count(users=users)
         mask = check_support(support, self.shape)
-        steps, slots, groups = np.nonzero(mask)[0], self._slots(), self._nobody()
-        sums, rest, likely = self._zeros(len(steps)), users, 1.0
+        slots, groups, cells = self._slots(), self._nobody(), self._cells(mask)
+        rest, likely = users, 1.0
         for name, step in slots:
             weight, last = 1 / self.rarity(name), (name, step) == slots[-1]
             size = rest if last else int(sampler.binomial(rest, min(1.0, weight / likely), 1)[0])
             groups[name][step], rest, likely = size, rest - size, likely - weight
             if size:
-                seen, here = supported_counts(draw(size), self.shape, mask), steps == step
-                truth = seen.row_transitions[here]
-                if name == "rewards":
-                    ones = seen.row_rewards[here]
-                    truth = np.stack([seen.row_visits[here] - ones, ones], axis=1)
+                seen = supported_counts(draw(size), self.shape, mask)
+                last = self.last_transitions
+                true = Cells.of(seen, mask, (name,), last_transitions=last).rows[name]
+                truth = true[cells.at(step)]
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
-                sums[name][here] = kept + false
-        released, estimate = self._estimated(sums, groups, steps)
+                cells.rows[name][cells.at(step)] = kept + false
+        released, estimate = self._estimated(cells, groups)
         return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
 
     def _slots(self) -> list[tuple[str, int]]:
@@ -155,25 +155,17 @@ class SplitBatch(ResponseBatch):
     def _nobody(self) -> dict[str, IntArray]:
         return {name: np.zeros(self.shape.horizon, np.int64) for name in WEIGHTS}
 
-    def _zeros(self, rows: int) -> dict[str, IntArray]:
-        widths = {"transitions": self.shape.states, "rewards": 2}
-        return {name: np.zeros((rows, width), np.int64) for name, width in widths.items()}
+    def _cells(self, support: BoolArray) -> Cells:
+        return Cells.empty(support, CENTRED, last_transitions=self.last_transitions)
 
     def _estimated(
-        self, sums: dict[str, IntArray], groups: dict[str, IntArray], steps: IntArray
+        self, cells: Cells, groups: dict[str, IntArray]
     ) -> tuple[dict[str, IntArray], Debias]:
         """From the ones in the cells of the support, and how many reported each step."""
-        zero, one = sums["rewards"].T
-        released = {"transitions": sums["transitions"], "visits": zero + one, "rewards": one - zero}
-        unit = 1 / (KEEP - self.flip)
-        worth = {name: self.rarity(name) * unit if name in self.parts else 0.0 for name in WEIGHTS}
-        # Ones by chance in a cell of each row:
-        false = {name: self.flip * groups[name][steps].astype(np.float64) for name in WEIGHTS}
-        shown = self.noise_variance(1)
-        return {name: integers for name, integers in released.items() if name in shown}, Debias(
-            centres={"transitions": false["transitions"][:, None], "visits": 2 * false["rewards"]},
-            scales=worth | {"visits": worth["rewards"], "rewards": worth["rewards"] / 2},
-        )
+        shown, unit = self.noise_variance(1), 1 / (KEEP - self.flip)
+        found = {name: seen for name, seen in cells.counters().items() if name in shown}
+        chance = {name: self.flip * reported.astype(float) for name, reported in groups.items()}
+        return found, cells.worth(chance, {name: self.rarity(name) * unit for name in self.parts})
 
     def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> SplitEncoder:
         """What runs on each device; it does not depend on ``users``."""
@@ -189,15 +181,15 @@ class SplitBatch(ResponseBatch):
         self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users, slot by slot."""
-        slots, steps, groups = self._slots(), np.nonzero(support)[0], self._nobody()
-        rows, sums = _check_rows(reports, users, self.shape, len(slots)), self._zeros(len(steps))
+        slots, groups, cells = self._slots(), self._nobody(), self._cells(support)
+        rows = _check_rows(reports, users, self.shape, len(slots))
         pairs = self.shape.states * self.shape.actions
         for number, (name, step) in enumerate(slots):
             mine = rows[rows[:, 0] == number, 1:]
             width = self.parts[name].width
-            cells = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
-            sums[name][steps == step], groups[name][step] = cells[support[step]], len(mine)
-        return self._estimated(sums, groups, steps)
+            ones = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
+            cells.rows[name][cells.at(step)], groups[name][step] = ones[support[step]], len(mine)
+        return self._estimated(cells, groups)
 
 
 def _check_rows(reports: IntArray, users: int, shape: Shape, slots: int) -> IntArray:
