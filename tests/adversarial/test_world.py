@@ -386,15 +386,6 @@ def test_bad_input_gets_one_clear_sentence(name):
         )
 
 
-@pytest.mark.core
-def test_layers_with_loops_are_refused():
-    moves = np.zeros((3, 1, 3))
-    moves[0, 0, 1] = 1
-    moves[1, 0, 0] = 1
-    with pytest.raises(InvalidInputError, match="from each layer to the next"):
-        LayeredMDP.from_states(transitions=moves, layers=[0, 1, 2])
-
-
 def test_public_losses_carry_no_loss_noise():
     mdp = random_layered(3)
     private, public = (

@@ -1,6 +1,5 @@
 """Both directions between Gymnasium and TabularMDP."""
 
-import itertools
 import subprocess
 import sys
 
@@ -202,27 +201,14 @@ def test_an_environment_without_a_model_gets_one_sentence():
         from_gymnasium("CartPole-v1", horizon=10)
 
 
-def test_a_reward_wrapper_changes_the_rewards_and_other_wrappers_are_refused():
+def test_wrappers_that_may_change_what_a_model_says_are_refused():
     env = gymnasium.make("FrozenLake-v1")
     plain = from_gymnasium(env, 20)
-    paid = from_gymnasium(gymnasium.wrappers.TransformReward(env, lambda r: 10 * r - 1), 20)
-    units = paid.rewards * paid.reward_map.scale + paid.reward_map.offset
-    over = np.array(
-        [row[s, 0] == 1 for s, row in enumerate(np.moveaxis(plain.transitions[0], 2, 1))]
-    )
-    assert units[:, ~over] == pytest.approx(10 * plain.rewards[:, ~over] - 1)
-    assert units[:, over] == pytest.approx(0)
-    clipped = gymnasium.wrappers.ClipReward(gymnasium.wrappers.RecordEpisodeStatistics(env), 0, 0.5)
-    assert from_gymnasium(clipped, 20).rewards.max() == pytest.approx(plain.rewards.max() / 2)
+    watched = from_gymnasium(gymnasium.wrappers.RecordEpisodeStatistics(env), 20)
+    np.testing.assert_array_equal(watched.rewards, plain.rewards)
     for wrapper in (gymnasium.wrappers.NormalizeReward, gymnasium.wrappers.TimeAwareObservation):
-        with pytest.raises(UnsupportedError, match=f"{wrapper.__name__} changes more than rewards"):
+        with pytest.raises(UnsupportedError, match=f"wrapper {wrapper.__name__} may change"):
             from_gymnasium(wrapper(env), 20)
-    drift = itertools.count()
-    with pytest.raises(UnsupportedError, match="for the same reward"):
-        from_gymnasium(gymnasium.wrappers.TransformReward(env, lambda r: r + next(drift)), 20)
-    own = gymnasium.wrappers.TransformReward(to_gymnasium(make("RiverSwim")), abs)
-    with pytest.raises(UnsupportedError, match="use mdp"):
-        from_gymnasium(own, 6)
 
 
 class Doors(gymnasium.Env):

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import UnsupportedError
 from discreet.mdp import (
     DeterministicPolicy,
     MixturePolicy,
@@ -16,7 +16,6 @@ from discreet.mdp import (
     Shape,
     StochasticPolicy,
     TabularMDP,
-    best_response,
     evaluate,
     occupancy,
     solve,
@@ -104,21 +103,6 @@ def test_occupancy_equals_the_oracle_and_gives_the_value(mdp):
         measure, oracle_occupancy(mdp, policy.probabilities), rtol=1e-12, atol=1e-300
     )
     assert (measure * mdp.rewards).sum() == pytest.approx(evaluate(mdp, policy))
-
-
-def test_best_response_to_other_rewards(mdp):
-    losses = -np.random.default_rng(5).random(mdp.shape.visits)
-    expected = oracle_values(mdp, losses, lambda h, q: q.max(axis=1))
-    np.testing.assert_allclose(best_response(mdp, losses).values, expected, rtol=1e-13)
-    repeated = best_response(mdp, losses[0])
-    np.testing.assert_allclose(
-        repeated.values, best_response(mdp, np.repeat(losses[:1], 4, axis=0)).values
-    )
-
-
-def test_best_response_refuses_a_wrong_shape(mdp):
-    with pytest.raises(InvalidInputError, match=r"Expected rewards of shape \(4, 5, 3\)"):
-        best_response(mdp, np.zeros((4, 5)))
 
 
 def test_a_mixture_is_drawn_once_per_episode():
@@ -226,15 +210,6 @@ def test_occupancies_are_flows_that_give_values(problem):
 
 
 @settings(max_examples=30, deadline=None)
-@given(problems(), st.floats(-5, 5), st.floats(0, 3))
-def test_best_responses_follow_affine_maps_of_the_rewards(problem, shift, scale):
-    mdp, _ = problem
-    plain = best_response(mdp, mdp.rewards).value
-    moved = best_response(mdp, shift + scale * mdp.rewards).value
-    assert moved == pytest.approx(mdp.horizon * shift + scale * plain, abs=1e-9)
-
-
-@settings(max_examples=30, deadline=None)
 @given(problems(), st.floats(0, 1))
 def test_values_and_occupancies_are_linear_in_a_mixture(problem, weight):
     mdp, rng = problem
@@ -265,7 +240,8 @@ expansions = problems().map(lambda problem: (problem[0], LayeredMDP.from_tabular
 def test_stage_expansion_keeps_the_optimum(expansion):
     mdp, layered = expansion
     losses = tabular_losses(mdp)
-    best = -best_response(layered.tabular, -losses).value
+    rewarded = layered.tabular.replace(rewards=1 - losses)
+    best = layered.horizon - solve(rewarded).value
     assert mdp.horizon - best == pytest.approx(solve(mdp).value, abs=1e-12)
     assert not losses[~layered.present].any()
 

@@ -24,7 +24,6 @@ from discreet.mdp.layered import effective_support as effective_support
 from discreet.mdp.layered import tabular_losses as tabular_losses
 from discreet.mdp.planning import RegretMeter as RegretMeter
 from discreet.mdp.planning import Solution as Solution
-from discreet.mdp.planning import best_response as best_response
 from discreet.mdp.planning import evaluate as evaluate
 from discreet.mdp.planning import occupancy as occupancy
 from discreet.mdp.planning import solve as solve

@@ -38,8 +38,8 @@ def from_gymnasium(
     Read are ``env.unwrapped.P`` (FrozenLake, Taxi, CliffWalking and their kind), the arrays of
     ICU-Sepsis, and our own environments. States where episodes end absorb, at an original reward of
     0. Rewards are mapped linearly to [0, 1]; ``mdp.reward_map`` keeps the map. The actions that
-    ICU-Sepsis admits are ``mdp.allowed``. A `RewardWrapper` around it changes the rewards; wrappers
-    that would change anything else are refused, since a model says nothing of them.
+    ICU-Sepsis admits are ``mdp.allowed``. Wrappers that would change anything are refused, since a
+    model says nothing of them.
 
     >>> mdp = from_gymnasium("FrozenLake-v1", horizon=20)
     >>> mdp
@@ -56,14 +56,9 @@ def from_gymnasium(
         env = gymnasium.make(env)
     inner = env.unwrapped
     label = name or (env.spec.id if getattr(env, "spec", None) else type(inner).__name__)
-    rewarding = _reward_wrappers(env)
+    _refuse_wrappers(env)
     own = getattr(inner, "mdp", None)
     if isinstance(own, TabularMDP):
-        if rewarding:
-            raise UnsupportedError(
-                f"{label} is an MDP of discreet, and {type(rewarding[0]).__name__} is a wrapper of "
-                f"its rewards; use mdp.replace(rewards=...) instead."
-            )
         if horizon != own.horizon and not own.stationary:
             raise UnsupportedError(
                 f"{own.name or 'The MDP'} differs by step and has horizon {own.horizon}; "
@@ -72,9 +67,9 @@ def from_gymnasium(
         return own if horizon == own.horizon else own.replace(horizon=horizon)
     dynamics = getattr(inner, "dynamics", None)
     if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
-        model = _read_table(inner, rewarding)
+        model = _read_table(inner)
     elif isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics):
-        model = _read_sepsis(inner, rewarding)
+        model = _read_sepsis(inner)
     else:
         raise UnsupportedError(
             f"{label} does not expose a finite model (no P table, no transition arrays); say the "
@@ -113,36 +108,15 @@ _WATCHING = (
 number its actions as its arrays do."""
 
 
-def _reward_wrappers(env: gymnasium.Env) -> list[gymnasium.RewardWrapper]:
-    """Those around an environment, the innermost first."""
-    found: list[gymnasium.RewardWrapper] = []
+def _refuse_wrappers(env: gymnasium.Env) -> None:
     while isinstance(env, gymnasium.Wrapper):
-        plain = isinstance(env, gymnasium.RewardWrapper) and all(
-            getattr(type(env), name) is getattr(gymnasium.RewardWrapper, name)
-            for name in ("step", "reset")
-        )
-        if plain:
-            found.insert(0, env)
-        elif not (isinstance(env, _WATCHING) or type(env).__module__.startswith("icu_sepsis.")):
+        if not (isinstance(env, _WATCHING) or type(env).__module__.startswith("icu_sepsis.")):
             raise UnsupportedError(
-                f"The wrapper {type(env).__name__} changes more than rewards, which the model of "
+                f"The wrapper {type(env).__name__} may change what the model of "
                 f"{type(env.unwrapped).__name__} does not show; pass env.unwrapped if it does not "
-                f"matter, or build a TabularMDP."
+                f"matter, play it with discreet.mdp.simulator, or build a TabularMDP."
             )
         env = env.env
-    return found
-
-
-def _wrapped(reward: float, rewarding: list[gymnasium.RewardWrapper]) -> float:
-    for wrapper in rewarding:
-        given, reward = reward, float(wrapper.reward(reward))
-        again = float(wrapper.reward(given))
-        if reward != again:
-            raise UnsupportedError(
-                f"The wrapper {type(wrapper).__name__} gave {reward} and then {again} for the same "
-                f"reward; a model needs a fixed one."
-            )
-    return reward
 
 
 _TOGETHER = 64
@@ -379,10 +353,6 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
         return int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
 
 
-_DEATH = 713
-"""Where inadmissible actions of ICU-Sepsis lead if its strategy is ``terminate``."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Model:
     """A stationary model in its own units, before rewards are mapped to [0, 1]."""
@@ -407,8 +377,8 @@ class _Outcomes(NamedTuple):
     over: BoolArray
 
 
-def _read_table(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]) -> _Model:
-    states, outcomes = _outcomes(inner, rewarding)
+def _read_table(inner: gymnasium.Env) -> _Model:
+    states, outcomes = _outcomes(inner)
     initial = getattr(inner, "initial_state_distrib", None)
     state, action, probability, ahead, reward, over = outcomes
     ends = np.unique(ahead[over])
@@ -437,14 +407,12 @@ def _read_table(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]) 
     )
 
 
-def _outcomes(
-    inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]
-) -> tuple[int, _Outcomes]:
+def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
     """All lines of the table with positive probability, with states and actions from 0."""
     states, first_state = _numbering(inner.observation_space, inner.P)
     actions, first_action = _numbering(inner.action_space, inner.P[first_state])
     lines = [
-        (s, a, float(p), int(ahead) - first_state, _wrapped(float(reward), rewarding), bool(over))
+        (s, a, float(p), int(ahead) - first_state, float(reward), bool(over))
         for s in range(states)
         for a in range(actions)
         for p, ahead, reward, over in inner.P[s + first_state][a + first_action]
@@ -456,19 +424,15 @@ def _outcomes(
     )
 
 
-def _read_sepsis(inner: gymnasium.Env, rewarding: list[gymnasium.RewardWrapper]) -> _Model:
-    """The model of ICU-Sepsis; the strategy for inadmissible actions is the environment's own."""
+def _read_sepsis(inner: gymnasium.Env) -> _Model:
+    """The model of ICU-Sepsis; what it does not admit is as the mean of what it admits."""
     dynamics = inner.dynamics
     transitions = np.array(dynamics["tx_mat"], np.float64)
-    values, places = np.unique(np.asarray(dynamics["r_mat"], np.float64), return_inverse=True)
-    rewards = np.array([_wrapped(v, rewarding) for v in values])[places.reshape(transitions.shape)]
+    rewards = np.asarray(dynamics["r_mat"], np.float64)
     inadmissible = ~admissible_actions(inner)
-    if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
-        transitions[inadmissible] = np.eye(1, len(transitions), _DEATH)[0]
-    else:
-        for state in np.flatnonzero(inadmissible.any(axis=1)):
-            allowed = transitions[state, ~inadmissible[state]]
-            transitions[state, inadmissible[state]] = allowed.mean(axis=0)
+    for state in np.flatnonzero(inadmissible.any(axis=1)):
+        admitted = transitions[state, ~inadmissible[state]]
+        transitions[state, inadmissible[state]] = admitted.mean(axis=0)
     means = np.einsum("sat,sat->sa", transitions, rewards)
     possible = rewards[transitions > 0]
     low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)

@@ -62,41 +62,6 @@ class LayeredMDP:
         put(self, "name", name)
 
     @classmethod
-    def from_states(
-        cls, *, transitions: ArrayLike, layers: ArrayLike, name: str = ""
-    ) -> "LayeredMDP":
-        """From states numbered throughout, each assigned to a layer.
-
-        Args:
-            transitions: ``(X, A, X)``; rows of the state in the last layer are ignored.
-            layers: ``(X,)``, the layer of each state, 0 to H.
-            name: what the model is called in tables.
-        """
-        given, layer = numbers(transitions, "transitions"), np.asarray(layers)
-        states = len(layer)
-        if given.ndim != 3 or given.shape != (states, given.shape[1], states):
-            raise InvalidInputError(
-                f"Expected transitions (X, A, X) and layers (X,), got shapes {given.shape} and "
-                f"{layer.shape}."
-            )
-        if not np.issubdtype(layer.dtype, np.integer) or layer.min() < 0:
-            raise InvalidInputError(f"Expected layers to be integers >= 0, got {layer!r}.")
-        allowed = (layer[:, None] + 1 == layer) | (layer == layer.max())[:, None]
-        wrong = (given != 0) & ~allowed[:, None, :]
-        if wrong.any():
-            x, a, y = (int(i) for i in np.argwhere(wrong)[0])
-            raise InvalidInputError(
-                f"Expected moves from each layer to the next only, got transitions[{x}, {a}, {y}]="
-                f"{given[x, a, y]} from layer {layer[x]} to layer {layer[y]}."
-            )
-        widths = np.bincount(layer)
-        rank = np.array([int((layer[:x] == layer[x]).sum()) for x in range(states)])
-        packed = np.zeros((len(widths) - 1, widths.max(), given.shape[1], widths.max()))
-        for x, y in np.argwhere(layer[:, None] + 1 == layer):
-            packed[layer[x], rank[x], :, rank[y]] = given[x, :, y]
-        return cls(transitions=packed, widths=widths, name=name)
-
-    @classmethod
     def from_tabular(cls, mdp: TabularMDP) -> "LayeredMDP":
         """Stage expansion: one copy of the states per step, and a last state where episodes end.
 

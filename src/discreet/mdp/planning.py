@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet._types import FloatArray
-from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.mdp._arrays import numbers, one_layout
+from discreet.errors import UnsupportedError
+from discreet.mdp._arrays import one_layout
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, PolicyLike, as_policy
 from discreet.mdp.tabular import TabularMDP
 
@@ -31,20 +30,14 @@ def solve(mdp: TabularMDP) -> Solution:
     >>> round(solve(RiverSwim(states=4, horizon=6)).value, 6)
     0.475791
     """
-    return _maximise(mdp, mdp.full_rewards)
+    from discreet.mdp import _kernels
 
-
-def best_response(mdp: TabularMDP, rewards: ArrayLike) -> Solution:
-    """The best policy in the transitions of ``mdp`` for other rewards, ``(H, S, A)`` or ``(S, A)``.
-
-    Any finite numbers, for instance negative losses.
-    """
-    given = numbers(rewards, "rewards")
-    if given.shape not in (mdp.shape.visits, mdp.shape.visits[1:]):
-        raise InvalidInputError(
-            f"Expected rewards of shape {mdp.shape.visits}, got shape {given.shape}."
-        )
-    return _maximise(mdp, np.broadcast_to(given, mdp.shape.visits))
+    rewards = mdp.full_rewards
+    if mdp.allowed is not None:  # so little that no other action of the episode makes up for it
+        rewards = one_layout(np.where(mdp.shape.mask, rewards, -(1.0 + 2 * mdp.horizon)))
+    values, best = _kernels.maximise(mdp.rows, rewards)
+    values.flags.writeable = False
+    return Solution(DeterministicPolicy(best), values, float(mdp.initial @ values[0]))
 
 
 def state_values(mdp: TabularMDP, policy: PolicyLike) -> FloatArray:
@@ -114,14 +107,3 @@ class RegretMeter:
     def regret(self, policy: PolicyLike) -> float:
         """How much an episode under the policy loses to an optimal one (never below zero)."""
         return max(0.0, self.optimal.value - self.value(policy))
-
-
-def _maximise(mdp: TabularMDP, rewards: FloatArray) -> Solution:
-    from discreet.mdp import _kernels
-
-    if mdp.allowed is not None:  # so little that no other action of the episode makes up for it
-        most = float(np.abs(rewards).max())
-        rewards = np.where(mdp.shape.mask, rewards, -(1.0 + 2 * mdp.horizon * most))
-    values, best = _kernels.maximise(mdp.rows, one_layout(rewards))
-    values.flags.writeable = False
-    return Solution(DeterministicPolicy(best), values, float(mdp.initial @ values[0]))
