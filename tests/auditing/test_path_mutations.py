@@ -269,7 +269,7 @@ def test_the_number_of_messages_depends_on_rewards():
 
 class RefusingEncoder(OneStepEncoder):
     def encode(self, states, actions, rewards, sampler):
-        problem = self.device.problem
+        problem = self.device.sizes
         taken = (np.asarray(states)[:-1] * problem.actions + actions).tolist()
         if any(pair not in problem.pairs[h] for h, pair in enumerate(taken)):
             raise InvalidInputError("Expected users who follow the policy.")

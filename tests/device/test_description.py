@@ -16,8 +16,8 @@ from discreet.device.description import (
     digest,
     fraction,
     plain_fraction,
-    problem,
     read_episode,
+    read_sizes,
 )
 from helpers.devices import (
     ALL,
@@ -46,8 +46,8 @@ def test_a_policy_and_its_rows_are_the_same_problem():
         for h, row in enumerate(histogram()["policy"])
         for s, a in enumerate(row)
     ]
-    assert problem(histogram()) == problem(histogram(policy=None, support=rows))
-    known = problem(histogram(start=[2]))
+    assert read_sizes(histogram()) == read_sizes(histogram(policy=None, support=rows))
+    known = read_sizes(histogram(start=[2]))
     assert known.rows == [1, 4, 4] and known.pairs[0] == (4,)
 
 
@@ -97,13 +97,13 @@ def test_a_flip_is_a_fraction_below_one_with_a_power_of_two(flip):
 
 
 def test_rows_number_the_support():
-    sizes = problem(histogram())
+    sizes = read_sizes(histogram())
     assert read_episode(FOLLOWS, sizes).rows(sizes) == [0, 1, 2]
     assert read_episode(LEAVES, sizes).rows(sizes) == [0, DROPPED_OUT, DROPPED_OUT]
 
 
 def test_an_unplayed_pair_beyond_the_last_row_has_left():
-    sizes = problem(histogram(policy=None, support=[0, 8, 16]))
+    sizes = read_sizes(histogram(policy=None, support=[0, 8, 16]))
     last = {"states": [3, 0, 0, 0], "actions": [1, 0, 0], "rewards": [0, 0, 0]}
     assert read_episode(last, sizes).rows(sizes) == [DROPPED_OUT] * 3
 

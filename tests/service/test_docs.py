@@ -53,10 +53,10 @@ def reports_of_all(study, seed):
     bits = rng.random(lives.rewards.shape) < lives.rewards
     for place, group in enumerate(device.groups):
         h = group.step
-        played = lives.states[:, h] * device.problem.actions + lives.actions[:, h]
-        rows = np.searchsorted(device.problem.pairs[h], played)
+        played = lives.states[:, h] * device.sizes.actions + lives.actions[:, h]
+        rows = np.searchsorted(device.sizes.pairs[h], played)
         cells = {"visits": rows, "rewards": 2 * rows + bits[:, h]}
-        cells["transitions"] = rows * device.problem.states + lives.states[:, h + 1]
+        cells["transitions"] = rows * device.sizes.states + lives.states[:, h + 1]
         kept = group.weight / WORD
         chances = [kept / group.cells] * group.cells + [1 - kept]
         tally = rng.multinomial(len(rows) * group.noise, chances)

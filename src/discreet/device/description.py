@@ -99,7 +99,7 @@ def plain_fraction(numerator: int, denominator: int) -> list[int | str]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Sizes:
     """Sizes, and what the public policy can play.
 
     Attributes:
@@ -133,7 +133,7 @@ def check(data: object, encoder: str, more: set[str]) -> Description:
     return data
 
 
-def problem(data: Description) -> Problem:
+def read_sizes(data: Description) -> Sizes:
     """Sizes and support of a description."""
     states = integer(data.get("states"), "states")
     actions = integer(data.get("actions"), "actions")
@@ -145,7 +145,7 @@ def problem(data: Description) -> Problem:
         pairs = _pairs_of_policy(data, states, actions, horizon)
     else:
         pairs = _pairs_of_rows(data, states * actions, horizon)
-    return Problem(states, actions, horizon, pairs)
+    return Sizes(states, actions, horizon, pairs)
 
 
 def _ascending(value: object, name: str, size: int) -> list[int]:
@@ -222,30 +222,30 @@ class Episode:
     actions: list[int]
     rewards: list[float]
 
-    def rows(self, problem: Problem) -> list[int]:
+    def rows(self, sizes: Sizes) -> list[int]:
         """For every step its row in the support, `DROPPED_OUT` from the first step outside on.
 
-        >>> still = Problem(states=1, actions=2, horizon=3, pairs=((0,), (0,), (0, 1)))
+        >>> still = Sizes(states=1, actions=2, horizon=3, pairs=((0,), (0,), (0, 1)))
         >>> Episode([0] * 4, [0, 1, 1], [0.0] * 3).rows(still)
         [0, -1, -1]
         """
         rows, inside = [], True
-        for h, pairs in enumerate(problem.pairs):
-            pair = self.states[h] * problem.actions + self.actions[h]
+        for h, pairs in enumerate(sizes.pairs):
+            pair = self.states[h] * sizes.actions + self.actions[h]
             row = bisect_left(pairs, pair)
             inside = inside and row < len(pairs) and pairs[row] == pair
             rows.append(row if inside else DROPPED_OUT)
         return rows
 
 
-def read_episode(data: object, problem: Problem) -> Episode:
-    """The episode, if it fits the problem. One that leaves the policy does."""
+def read_episode(data: object, sizes: Sizes) -> Episode:
+    """The episode, if it fits the sizes. One that leaves the policy does."""
     if not isinstance(data, Mapping) or set(data) != {"states", "actions", "rewards"}:
         raise DeviceError("badEpisode", "Expected a dictionary of states, actions and rewards.")
     return Episode(
-        _integers(data["states"], "states", problem.horizon + 1, problem.states),
-        _integers(data["actions"], "actions", problem.horizon, problem.actions),
-        _rewards(data["rewards"], problem.horizon),
+        _integers(data["states"], "states", sizes.horizon + 1, sizes.states),
+        _integers(data["actions"], "actions", sizes.horizon, sizes.actions),
+        _rewards(data["rewards"], sizes.horizon),
     )
 
 

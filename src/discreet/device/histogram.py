@@ -123,8 +123,8 @@ class HistogramDevice(Device):
 
     def _read(self, description: Description) -> None:
         self.groups = layout(
-            self.problem.rows,
-            self.problem.states,
+            self.sizes.rows,
+            self.sizes.states,
             read_statistics(description.get("statistics")),
             last_transitions=read_truth(description.get("last_transitions"), "last_transitions"),
             users=integer(description.get("users"), "users"),
@@ -152,8 +152,8 @@ class HistogramDevice(Device):
 
     def _data_cells(self, episode: Episode, bits: Sequence[int]) -> list[int]:
         """The user's own cell in every group: what must never be sent alone."""
-        rows, after = episode.rows(self.problem), episode.states[1:]
-        states, cells = self.problem.states, []
+        rows, after = episode.rows(self.sizes), episode.states[1:]
+        states, cells = self.sizes.states, []
         for group in self.groups:
             row, h = rows[group.step], group.step
             inside = {

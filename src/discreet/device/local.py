@@ -116,20 +116,20 @@ class OneStepDevice(_SlotDevice):
     @property
     def slots(self) -> int:
         """Every step is one."""
-        return self.problem.horizon
+        return self.sizes.horizon
 
     def cells(self, slot: int) -> int:
         """The categories of a step."""
-        return 2 * self.problem.states * self.problem.rows[slot]
+        return 2 * self.sizes.states * self.sizes.rows[slot]
 
     def _encode(self, episode: Episode, draws: Draws) -> Report:
         rewards = draws.rewards(episode.rewards)
-        step = draws.below(self.problem.horizon, 1)[0]
+        step = draws.below(self.sizes.horizon, 1)[0]
         bits = draws.bits(*self.flip, self.cells(step))
         kept = draws.bits(1, 2, 1)[0]
-        row = episode.rows(self.problem)[step]
+        row = episode.rows(self.sizes)[step]
         if row != DROPPED_OUT:
-            move = row * self.problem.states + episode.states[step + 1]
+            move = row * self.sizes.states + episode.states[step + 1]
             bits[2 * move + rewards[step]] = kept
         return [[step], bits]
 
@@ -173,9 +173,7 @@ class SplitDevice(_SlotDevice):
         super()._read(description)
         last = read_truth(description.get("last_transitions"), "last_transitions")
         statistics = read_statistics(description.get("statistics"))
-        self.parts = parts(
-            statistics, self.problem.states, self.problem.horizon, last_transitions=last
-        )
+        self.parts = parts(statistics, self.sizes.states, self.sizes.horizon, last_transitions=last)
         if not self.parts:
             raise bad("Expected a statistic that has a slot; transitions need two steps.")
 
@@ -187,7 +185,7 @@ class SplitDevice(_SlotDevice):
     def cells(self, slot: int) -> int:
         """Bits in a report of this slot."""
         part, step = self.place(slot)
-        return part.width * self.problem.rows[step]
+        return part.width * self.sizes.rows[step]
 
     def place(self, slot: int) -> tuple[Part, int]:
         """Statistic and step of a slot."""
@@ -203,7 +201,7 @@ class SplitDevice(_SlotDevice):
         bits = draws.bits(*self.flip, self.cells(slot))
         kept = draws.bits(1, 2, 1)[0]
         part, step = self.place(slot)
-        row = episode.rows(self.problem)[step]
+        row = episode.rows(self.sizes)[step]
         if row != DROPPED_OUT:
             moved = part.statistic == "transitions"
             cell = episode.states[step + 1] if moved else rewards[step]
@@ -236,7 +234,7 @@ class FlipDevice(_LocalDevice):
     @property
     def counters(self) -> int:
         """Bits in a report."""
-        return sum(self.problem.rows) * sum(map(self._width, self.statistics))
+        return sum(self.sizes.rows) * sum(map(self._width, self.statistics))
 
     @property
     def body(self) -> int:
@@ -244,7 +242,7 @@ class FlipDevice(_LocalDevice):
         return (self.counters + 7) // 8
 
     def _width(self, statistic: str) -> int:
-        return self.problem.states if statistic == "transitions" else 1
+        return self.sizes.states if statistic == "transitions" else 1
 
     def _encode(self, episode: Episode, draws: Draws) -> Report:
         rewards = draws.rewards(episode.rewards)
@@ -254,14 +252,14 @@ class FlipDevice(_LocalDevice):
         return [bits]
 
     def _ones(self, episode: Episode, rewards: list[int]) -> list[int]:
-        rows, ones, first = episode.rows(self.problem), [], 0
+        rows, ones, first = episode.rows(self.sizes), [], 0
         for name in self.statistics:
             before = 0
             for h, row in enumerate(rows):
                 place = first + (before + row) * self._width(name)
                 if row != DROPPED_OUT and (name != "rewards" or rewards[h]):
                     ones.append(place + (episode.states[h + 1] if name == "transitions" else 0))
-                before += self.problem.rows[h]
+                before += self.sizes.rows[h]
             first += before * self._width(name)
         return ones
 

@@ -33,8 +33,8 @@ from discreet.device.description import (
     check,
     digest,
     plain_copy,
-    problem,
     read_episode,
+    read_sizes,
 )
 from discreet.device.draws import ByteDraws, Draws
 
@@ -54,7 +54,7 @@ class Device(ABC):
     """Turns one episode into a report. Holds the public description of a batch, and no data.
 
     Attributes:
-        problem: sizes and what the policy plays.
+        sizes: and what the policy plays.
     """
 
     name: ClassVar[str]
@@ -66,7 +66,7 @@ class Device(ABC):
     def __init__(self, data: object) -> None:
         description = check(data, self.name, self.keys)
         self._description = plain_copy(description)
-        self.problem = problem(description)
+        self.sizes = read_sizes(description)
         self._read(description)
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Device(ABC):
         """
         if self.body > LARGEST_BODY:
             raise DeviceError("tooLarge", f"Expected a report of at most {LARGEST_BODY} bytes.")
-        steps = read_episode(episode, self.problem)
+        steps = read_episode(episode, self.sizes)
         return self._encode(steps, ByteDraws() if draws is None else draws)
 
     def to_bytes(self, report: Report) -> bytes:

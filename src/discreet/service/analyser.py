@@ -575,7 +575,7 @@ def check_study(charter: Charter, study: Study) -> None:
     theirs = load(study.encoder().to_dict())
     try:
         own = charter.device(policy_of(study), study.batch_size)
-        same = own.problem.pairs == theirs.problem.pairs
+        same = own.sizes.pairs == theirs.sizes.pairs
         same = same and own.groups == getattr(theirs, "groups", None)
         same = same and study.guarantee.participations == charter.participations
     except InvalidInputError:  # a policy of another shape

@@ -74,7 +74,7 @@ def test_an_encoder_travels_as_json_and_reports_played_actions_only():
     support[:, :, 0] = True
     encoder = OneStepEncoder.of(SHAPE, 0.25, support)
     copy = OneStepEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
-    assert copy.device.problem == encoder.device.problem and copy.flip == 0.25
+    assert copy.device.sizes == encoder.device.sizes and copy.flip == 0.25
     for seed in range(30):
         report = copy.encode(*EPISODE, sampler(seed))[0]
         assert np.array_equal(report[None], encoder.encode(*EPISODE, sampler(seed)))

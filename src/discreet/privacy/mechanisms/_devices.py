@@ -224,10 +224,10 @@ class OneStepEncoder(LocalEncoder[OneStepDevice]):
 
     def rows(self, report: Report) -> IntArray:
         """The step, and the bits at the places of their categories."""
-        problem, ((step,), bits) = self.device.problem, report
-        width = 2 * problem.states
-        cube = np.zeros((problem.states * problem.actions, width), np.int64)
-        cube[list(problem.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
+        sizes, ((step,), bits) = self.device.sizes, report
+        width = 2 * sizes.states
+        cube = np.zeros((sizes.states * sizes.actions, width), np.int64)
+        cube[list(sizes.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
         return np.concatenate([[step], cube.ravel()])[None]
 
 
@@ -272,10 +272,10 @@ class SplitEncoder(LocalEncoder[SplitDevice]):
 
     def rows(self, report: Report) -> IntArray:
         """The slot, and the bits at the places of their cells."""
-        problem, ((slot,), bits) = self.device.problem, report
+        sizes, ((slot,), bits) = self.device.sizes, report
         part, step = self.device.place(slot)
-        pairs, width = problem.states * problem.actions, part.width
+        pairs, width = sizes.states * sizes.actions, part.width
         cube = np.zeros((pairs, width), np.int64)
-        cube[list(problem.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
-        rest = np.zeros(pairs * (max(problem.states, 2) - width), np.int64)
+        cube[list(sizes.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
+        rest = np.zeros(pairs * (max(sizes.states, 2) - width), np.int64)
         return np.concatenate([[slot], cube.ravel(), rest])[None]
