@@ -9,7 +9,6 @@ import pytest
 import typer
 
 from discreet.cli import app as cli
-from discreet.cli import run
 from discreet.errors import InvalidInputError
 
 
@@ -38,10 +37,10 @@ def test_one_thread_for_matrices_unless_somebody_says_otherwise(discreet, monkey
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
 def test_an_interruption_is_quiet(discreet, monkeypatch, error):
-    def interrupted():
+    def interrupted(**options):
         raise error
 
-    monkeypatch.setattr(run, "offered", interrupted)
+    monkeypatch.setattr(cli, "make_app", lambda: interrupted)
     assert discreet("run") == (130, "", "")
 
 

@@ -131,10 +131,10 @@ def test_an_open_choice_says_what_was_taken(discreet):
 @pytest.mark.parametrize(
     ("users", "least", "most"), [("20000", 101.0, 102.0), ("1000000", 132.5, 133.5)]
 )
-def test_a_mechanism_without_batches_is_continual(discreet, users, least, most):
+def test_a_mechanism_of_streams(discreet, users, least, most):
     """The worst time of the column-normalised square root at H=6, (1, 1e-6)."""
-    arguments = ("--trust", "central", "--mechanism", "toeplitz", "--users", users, "--json")
-    code, out, _ = discreet("calibrate", *arguments)
+    words = ("calibrate", "--trust", "central", "--mechanism", "toeplitz", "--users", users)
+    code, out, _ = discreet(*words, "--schedule", "continual", "--json")
     row = json.loads(out)
     assert (code, row["schedule"], row["mechanism"]) == (0, "continual", "toeplitz")
     assert least < row["noise_std"]["transitions"] <= most

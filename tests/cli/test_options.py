@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from discreet.cli import options
 from discreet.cli.options import (
     GuaranteeOptions,
-    Release,
-    continual_only,
+    ReleaseOptions,
     grouped,
     parse_settings,
     parse_value,
@@ -111,27 +110,12 @@ def test_a_trust_model_that_does_not_exist_is_refused():
 
 
 def test_a_release_knows_its_size_and_its_counters():
-    release = Release(states=3, actions=4, horizon=5, statistics=" visits, rewards")
+    release = ReleaseOptions(states=3, actions=4, horizon=5, statistics=" visits, rewards")
     assert release.shape == Shape(states=3, actions=4, horizon=5)
     assert release.counters == ("visits", "rewards")
-    assert Release().counters is None
+    assert ReleaseOptions().counters is None
     with pytest.raises(DiscreetError, match="states"):
-        _ = Release(states=0).shape
-
-
-@pytest.mark.parametrize(
-    ("trust", "mechanism", "alone"),
-    [
-        ("central", "tree-laplace", True),
-        ("central", "toeplitz", True),
-        ("central", "gaussian", False),
-        ("central", "auto", False),
-        ("local", "laplace", False),
-        ("shuffle", "tree-laplace", False),
-    ],
-)
-def test_some_mechanisms_exist_for_streams_alone(trust, mechanism, alone):
-    assert continual_only(trust, mechanism) is alone
+        _ = ReleaseOptions(states=0).shape
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import json
 import re
-import sys
 
 import pytest
-import typer
 
 from discreet import __version__
 from discreet.cli import run
@@ -146,23 +144,6 @@ def test_mistakes_get_one_sentence_and_exit_code_two(discreet, here, arguments, 
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("Error: ")
     assert sentence in err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(("answer", "name"), [("1", "adversarial"), ("price-of-trust",) * 2])
-def test_on_a_terminal_the_list_is_offered(monkeypatch, capsys, answer, name):
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(typer, "prompt", lambda question: answer)
-    assert run.offered() == name
-    assert "shuffle-riverswim" in capsys.readouterr().out
-
-
-def test_the_offered_experiment_runs_its_quick_variant(discreet, here, monkeypatch):
-    monkeypatch.setattr(run, "offered", lambda: "tiny.toml")
-    monkeypatch.setattr(typer, "confirm", lambda question, default: default)
-    code, _, _ = discreet("run", "--jobs", "1")
-    assert code == 0
-    assert load(here / "results/tiny-quick").experiment.runs == 1
 
 
 def test_an_option_of_zero_is_an_option(discreet, here):

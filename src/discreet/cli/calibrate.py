@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli.options import GuaranteeOptions, Json, Release, continual_only, grouped
+from discreet.cli.options import GuaranteeOptions, Json, ReleaseOptions, grouped
 from discreet.cli.output import echo_json, print_table, say, warn_of_guarantee
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 def costs(
     guarantee: GuaranteeOptions,
-    release: Release,
+    release: ReleaseOptions,
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the constants as printed.")
     ] = "exact",
     schedule: Annotated[
         str,
         typer.Option(
-            help="batch (a release per batch) or continual (one per episode); batch if left out, "
-            "unless the mechanism is continual only."
+            help="batch (a release per batch) or continual (one per episode). Left out: batch, and "
+            "without --trust both."
         ),
     ] = "",
     learner: Annotated[
@@ -75,8 +75,7 @@ def costs(
         else:
             _show_comparison(reports, release.users)
         return
-    alone = continual_only(guarantee.trust, guarantee.mechanism)
-    report = cost(guarantee.trust, schedule or ("continual" if alone else "batch"))
+    report = cost(guarantee.trust, schedule or "batch")
     warn_of_guarantee(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
         report = replace(report, run=_run(learner, guarantee, release))
@@ -89,7 +88,9 @@ def costs(
 command = grouped(costs)
 
 
-def _run(learner: str, guarantee: GuaranteeOptions, release: Release) -> dict[str, float] | None:
+def _run(
+    learner: str, guarantee: GuaranteeOptions, release: ReleaseOptions
+) -> dict[str, float] | None:
     import numpy as np
 
     from discreet.learners.learn import learn, make_batch_learner, public_facts

@@ -12,10 +12,8 @@ from discreet.cli.options import (
     Force,
     GuaranteeOptions,
     Json,
-    Release,
-    continual_only,
+    ReleaseOptions,
     grouped,
-    users_option,
 )
 from discreet.cli.output import FACTS, Progress, check_target, echo_json, print_table, say, warn
 from discreet.errors import InvalidInputError
@@ -39,27 +37,15 @@ class CertifiedGuarantee(GuaranteeOptions):
 
 
 @dataclass(frozen=True)
-class CertifiedRelease(Release):
+class CertifiedRelease(ReleaseOptions):
     """Options on what is released: a batch, or continually."""
 
-    users: Annotated[
-        int,
-        users_option(
-            "Users of a batch; without --episodes also how many are released continually, where "
-            "the mechanism knows no batches."
-        ),
-    ] = 20_000
     episodes: Annotated[
         int,
         typer.Option(
             help="Number of episodes of a continual release, instead of a batch of --users."
         ),
     ] = 0
-
-    def length(self, guarantee: GuaranteeOptions) -> int:
-        """Episodes of a continual release, all users where nothing else exists; 0: a batch."""
-        alone = continual_only(guarantee.trust, guarantee.mechanism)
-        return self.episodes or (self.users if alone else 0)
 
 
 def proof(
@@ -134,7 +120,7 @@ command = grouped(proof)
 
 def _check_reach(guarantee: GuaranteeOptions, release: CertifiedRelease) -> None:
     """What no certificate reaches is refused before anything long begins."""
-    epsilon, delta, length = guarantee.wanted, guarantee.delta, release.length(guarantee)
+    epsilon, delta, length = guarantee.wanted, guarantee.delta, release.episodes
     rules = (
         (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
         (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
@@ -154,7 +140,7 @@ def _mechanism(
     from discreet.privacy.costs import usual_batch
     from discreet.privacy.sensitivity import STATISTICS
 
-    trust, episodes = guarantee.model(guarantee.trust), release.length(guarantee)
+    trust, episodes = guarantee.model(guarantee.trust), release.episodes
     if episodes:
         continual: Certifiable = trust.calibrate_stream(
             release.shape,

@@ -152,12 +152,6 @@ class GuaranteeOptions:
     participations: Annotated[
         int, typer.Option(help="How many episodes of one person are protected together.")
     ] = 1
-    separation: Annotated[
-        int,
-        typer.Option(
-            help="Central continual release: least number of episodes between two of a person."
-        ),
-    ] = 1
     honest: Annotated[
         float, typer.Option(help="Shuffle: the fraction of users who add their noise honestly.")
     ] = 1.0
@@ -194,13 +188,12 @@ class GuaranteeOptions:
             mechanism=self.mechanism,
             calibration=calibration,
             participations=self.participations,
-            separation=self.separation,
             **({"honest": self.honest} if trust == "shuffle" else {}),
         )
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseOptions:
     """Options on what is released: the problem's size, its users, the counters."""
 
     states: Annotated[int, typer.Option(help="Number of states.")] = 4
@@ -231,15 +224,6 @@ class Release:
         if not self.statistics:
             return None
         return tuple(name.strip() for name in self.statistics.split(","))
-
-
-def continual_only(trust: str, mechanism: str) -> bool:
-    """Does this mechanism release continually, and never by batches?"""
-    from discreet.privacy.mechanisms.registry import mechanisms
-
-    return mechanism in mechanisms(trust, "continual") and mechanism not in mechanisms(
-        trust, "batch"
-    )
 
 
 # Settings given as name=value.

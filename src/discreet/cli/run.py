@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -162,11 +161,13 @@ def run(
     """Run an experiment (resumable): table, report page and pictures."""
     _refuse_mixtures(experiment, one, quick)
     from discreet.lab.runner import free_folder
-    from discreet.lab.spec import load_experiment
+    from discreet.lab.spec import load_experiment, titles
 
     if experiment is None and not one.what:
-        experiment = offered()
-        quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
+        raise InvalidInputError(
+            f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
+            f"{', '.join(titles())}. Try `discreet run price-of-trust --quick`."
+        )
     single = _single if one.paper is None else _printed
     chosen = single(one) if experiment is None else load_experiment(experiment)
     chosen = chosen.variant("quick") if quick else chosen
@@ -441,24 +442,6 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
             f"{getattr(one, given[0])} with --trust none (the default): leave it out, or choose "
             f"--trust central, local or shuffle."
         )
-
-
-def offered() -> str:
-    """The name of an experiment that a person chooses of the list."""
-    from discreet.lab import spec
-
-    titles = spec.titles()
-    names = list(titles)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInputError(
-            f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
-            f"{', '.join(names)}. Try `discreet run price-of-trust --quick`."
-        )
-    rows = [[str(i), name, titles[name]] for i, name in enumerate(names, start=1)]
-    print_table("Experiments", ["", "name", "what it shows"], rows, right=(0,))
-    answer: str = typer.prompt("Which one (number or name)")
-    in_list = answer.isdigit() and 1 <= int(answer) <= len(names)
-    return names[int(answer) - 1] if in_list else answer
 
 
 def _single(one: OneLearner) -> "Experiment":
