@@ -345,6 +345,12 @@ def test_participations_are_in_the_verified_part(trust, length):
 
 
 def test_what_is_not_known_for_returning_people_is_refused():
+    pooled = Local(1, 1e-6, "gaussian", participations=2)
+    with pytest.raises(UnsupportedError, match="stationary=False"):
+        pooled.calibrate_stream(Shape(2, 2, 3), episodes=9, stationary=True)
+    assert pooled.calibrate_stream(Shape(2, 2, 3), episodes=9).guarantee.participations == 2
+    with pytest.raises(UnsupportedError, match="one participation"):
+        Central(1, mechanism="tree-laplace", participations=2).calibrate_stream(ONE, episodes=9)
     with pytest.raises(UnsupportedError, match="one participation per person"):
         Shuffle(1, 1e-6, "bits", participations=2).calibrate(SHAPE)
     with pytest.raises(UnsupportedError, match="calibration='exact'"):

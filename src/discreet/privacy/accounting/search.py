@@ -38,7 +38,6 @@ from discreet.privacy.accounting.closed_forms import (
     gaussian_variance,
     laplace_scale,
     laplace_variance,
-    need_delta,
 )
 from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.accounting.lattice import discrete_laplace_delta
@@ -229,28 +228,6 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
 
 
 @functools.lru_cache(maxsize=1024)
-def adaptive_gaussian_sigma(squares: float, epsilon: float, delta: float) -> float:
-    """The discrete Gaussian parameter for integer moves that are chosen one after the other.
-
-    Whatever was seen before, their squares add up to ``squares`` at most: zero-concentrated privacy
-    of squares/(2·sigma²), which adaptive moves under a bound on their sum keep as well as fixed
-    ones (Feldman and Zrnic 2021), at its best order, as certificates bound it.
-
-    >>> round(adaptive_gaussian_sigma(36.0, 1.0, 1e-6), 2)
-    27.21
-    """
-    need_delta(delta, "Gaussian noise")
-    start = gaussian_sigma(math.sqrt(squares), epsilon, delta)
-    orders = 1 + np.geomspace(1e-2, 1e4, 2000)
-
-    def holds(sigma: float) -> bool:
-        rho = squares / (2 * sigma**2)
-        log = (orders - 1) * (orders * rho - float(epsilon)) - 1 + 1 / orders - np.log(orders)
-        return float(log.min()) <= math.log(delta) - 1e-3  # room for an order with few digits
-
-    return least_value(holds, start, 1e-6)
-
-
 @functools.lru_cache(maxsize=1024)
 def discrete_laplace_scale(units: int, epsilon: float, delta: float) -> float:
     """The discrete Laplace parameter for ``units`` unit moves, by their exact composition."""

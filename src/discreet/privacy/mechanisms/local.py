@@ -16,8 +16,8 @@ the integer weights that the samplers draw.
 
 *Several reports of one person* compose: m times as many units (`sensitivity`). Reports are made one
 after the other, so a later one may move otherwise than the one before. Unit shifts, and piles of
-two, are the worst at every epsilon; larger piles are so at the calibrated one only, and their
-adaptive composition is bounded by zero-concentrated privacy.
+two, are the worst at every epsilon; larger piles are so at the calibrated one only, and of several
+such reports nothing better than a loose bound is known: they are refused.
 
 *Stationary counts.* Laplace and Gaussian noise is added to counters summed over steps (Gaussian
 noise at L2 = H·sqrt(2k): units pile up). The composition of bounded noise is computed for unit
@@ -28,7 +28,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import (
     gaussian_sigma,
@@ -37,10 +37,7 @@ from discreet.privacy.accounting.closed_forms import (
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.accounting.piles import uneven_piles_delta, worst_gaussian_delta
-from discreet.privacy.accounting.search import (
-    adaptive_gaussian_sigma,
-    discrete_gaussian_sigma,
-)
+from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms import one_shot
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Design
@@ -89,8 +86,11 @@ def gaussian_noise(
             delta = worst_gaussian_delta(sigma, sensitivity.cells, epsilon, pile=pile)
         return Gaussian(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
     if sensitivity.participations > 1 and sensitivity.pile > 2:  # no one pile is the worst for all
-        sigma = adaptive_gaussian_sigma(sensitivity.l2**2, epsilon, trust.delta)
-        return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
+        raise UnsupportedError(
+            f"Gaussian reports that are pooled over {sensitivity.pile} steps are calibrated for "
+            f"one participation per person, got participations={sensitivity.participations}; use "
+            f"stationary=False, or mechanism='laplace'."
+        )
     sigma = discrete_gaussian_sigma(sensitivity.cells, epsilon, trust.delta, pile=sensitivity.pile)
     return Gaussian(sigma), guaranteed(trust, epsilon, trust.delta)
 

@@ -260,9 +260,6 @@ class Gaussian(NoiseDistribution):
         self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
     ) -> Certified:
         sigma = Fraction(self.sigma)
-        if pooled and sensitivity.participations > 1 and sensitivity.pile > 2:
-            squares = sensitivity.units * sensitivity.pile * copies
-            return "adaptive-gaussian", {"sigma": sigma, "squares": squares}
         if pooled and sensitivity.pile > 1:
             piles = {"total": sensitivity.units, "largest": sensitivity.pile, "copies": copies}
             return "piled-gaussian", {"sigma": sigma, **piles}
