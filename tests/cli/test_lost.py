@@ -13,7 +13,7 @@ import pytest
 
 from discreet import Local
 from discreet.cli import app as cli
-from helpers.studies import everything_in
+from helpers.studies import everything_in, rehearsed
 
 DESIGN = """
 states = ["ill", "wéll→"]
@@ -51,8 +51,7 @@ def prepared(tmp_path_factory, finished):
     (folder / "design.toml").write_text(DESIGN, "utf-8")
     (folder / "logged.csv").write_text(rows(0, 40), "utf-8")
     (folder / "batch.csv").write_text(rows(0, 20), "utf-8")
-    given = read_design(folder / "design.toml").arguments()
-    start(folder / "study.db", **given, sampler="simulation", seed=0)
+    rehearsed(folder / "study.db", read_design(folder / "design.toml"), 0)
     start(
         folder / "phones.db", states=2, actions=2, horizon=2, episodes=40, learner="flow-ucb",
         trust=Local(1), sampler="simulation", seed=0,

@@ -111,7 +111,7 @@ def test_it_prints_the_guarantee_and_what_it_can_see(rehearsed, discreet):
     )
     assert code == 0
     assert f"{REHEARSED}: (1, 1e-06)-JDP" in out
-    assert "of this shape 400 users are too few" in " ".join(out.split())
+    assert "400 users are too few to tell two actions" in " ".join(out.split())
     assert "who took part, and how many in each batch, is public" in out
     assert "discreet study ask b.db" in out
 

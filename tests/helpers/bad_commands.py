@@ -9,6 +9,7 @@ import pathlib
 
 import discreet
 from discreet.study import store
+from helpers.studies import rehearsed
 from helpers.study_commands import DESIGN, write_table
 
 START = ("study", "start", "new.db", "--design", "design.toml", "--rehearse", "--seed", "1")
@@ -113,10 +114,9 @@ def prepared(folder):
     """A folder with a design, a study of one batch, the table of its next batch, and a log."""
     (folder / "design.toml").write_text(DESIGN)
     design = discreet.study.read_design(folder / "design.toml")
-    rehearsal = {"sampler": "simulation", "seed": 1, **design.arguments()}
-    study = discreet.start(folder / "study.db", **rehearsal)
+    study = rehearsed(folder / "study.db", design, 1)
     noisier = {"episodes": 100_000, "trust": discreet.Central(0.02, 1e-6)}
-    large = discreet.start(folder / "fresh.db", **rehearsal | noisier)
+    large = rehearsed(folder / "fresh.db", design, 1, **noisier)
     write_table(folder / "many.csv", large)
     write_table(folder / "first.csv", study)
     episodes, users = study.read_table(folder / "first.csv")

@@ -26,6 +26,7 @@ from discreet.service.shuffler.server import make_server
 from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.store import open_store
 from discreet.service.shuffler.web import make_app
+from discreet.study.design import Design
 from helpers.clocks import ManualClock
 
 GOLDEN = Path(__file__).parents[1] / "service" / "golden"
@@ -238,6 +239,13 @@ def study_arguments(**changes):
         "mixing": False,
     }
     return fields | changes
+
+
+def study_design(trust, seed=None, **changes):
+    """The same as a design."""
+    given = study_arguments(**changes)
+    given |= {"steps": given.pop("horizon"), "settings": {"mixing": given.pop("mixing")}}
+    return Design(trust=trust, seed=seed, **given)
 
 
 def rng(seed=0):

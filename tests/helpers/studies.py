@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from discreet.mdp import make
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.study.study import Study
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
 
@@ -31,6 +33,11 @@ def begin(path, trust=None, **changes):
     if given["learner"] == "flow-ucb":  # one action per state: users can then leave the policy
         given = {"mixing": False} | given
     return discreet.start(path, **given)
+
+
+def rehearsed(path, design, seed=None, **changes):
+    """A study of a design, as a rehearsal."""
+    return Study.begin(path, replace(design, sampler="simulation", seed=seed, **changes))
 
 
 def episodes_of(study, seed, users=None):
@@ -69,3 +76,34 @@ def sql(path, statement, *values):
 def everything_in(folder):
     files = (p for p in folder.rglob("*") if p.is_file())
     return {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in files}
+
+
+def log_of(path):
+    """Where SQLite keeps the write-ahead log of a file."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def log_of_a_tell(study):
+    """Tell a batch, and what the log of it holds before it is taken into the file."""
+    with contextlib.closing(sqlite3.connect(study.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM ledger").fetchone()  # holds the log back
+        advance(study, 1)
+        return log_of(study.path).read_bytes()
+
+
+def edits_of(path):
+    """Every table of a study with one thing changed: name, and the statement that changes it."""
+    for table in ("config", "ledger", "users", "evidence"):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(f"SELECT * FROM {table}")
+            columns = [column[0] for column in rows.description]
+            first = rows.fetchone()
+        for column, value in zip(columns, first, strict=True):
+            other = value + 1_000 if isinstance(value, int) else f"{value}0"
+            if isinstance(value, bytes):
+                other = bytes([value[0] ^ 1]) + value[1:] if value else b"0"
+            change = f"UPDATE {table} SET {column} = ? WHERE {columns[0]} = ?"
+            yield f"{table}.{column}", (change, other, first[0])
+        yield f"{table}, a row less", (f"DELETE FROM {table} WHERE {columns[0]} = ?", first[0])
+    yield "a new table", ("CREATE TABLE note (text TEXT)",)

@@ -15,7 +15,7 @@ from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Terms, make_tickets, setup_service
 from helpers.memory import held_by
 from helpers.service_analysers import send_users
-from helpers.services import kept_port, study_arguments
+from helpers.services import kept_port, study_design
 
 PYTHON = [sys.executable, "-X", "importtime"]  # writes down every module that is ever loaded
 NOT_LOADED = {
@@ -35,7 +35,7 @@ def counted(tmp_path_factory):
 def _counted(folder, port):
     url = f"http://127.0.0.1:{port}"
     terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
-    one = setup_service(folder, terms, trust=trust, url=url, **study_arguments())
+    one = setup_service(folder, terms, study_design(trust), url=url)
     passes = ticket.read(make_tickets(folder, 40)[0])
     processes = {}
     for role in ("shuffler", "analyser"):

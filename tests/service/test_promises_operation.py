@@ -412,11 +412,11 @@ server.Studies = Interrupted
 def test_p29_a_running_shuffler_reads_its_tickets_again_on_sighup(tmp_path, port):
     """At whatever moment it comes: while the event loop holds a lock, too."""
     from discreet.service.setup import Terms, make_tickets, setup_service
-    from helpers.services import study_arguments
+    from helpers.services import study_design
 
     url = f"http://127.0.0.1:{port}"
     terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
-    one = setup_service(tmp_path / "x", terms, trust=trust, url=url, **study_arguments())
+    one = setup_service(tmp_path / "x", terms, study_design(trust), url=url)
     command = [sys.executable, "-c", HUNG_UP, "shuffler", "--config", str(one.config("shuffler"))]
     process = subprocess.Popen([*command, "--rehearsal"], stderr=subprocess.DEVNULL)
     try:
@@ -451,15 +451,14 @@ def tickets_of(client):
 def test_p20_sigterm_ends_every_role(tmp_path, port):
     """Also while somebody holds a connection open and says nothing."""
     from discreet.service.setup import Terms, setup_service
-    from helpers.services import study_arguments
+    from helpers.services import study_design
 
     url = f"http://127.0.0.1:{port}"
     one = setup_service(
         tmp_path / "x",
         Terms(rehearsal=True),
-        trust=discreet.Shuffle(4, 1e-4, honest=0.95),
+        study_design(discreet.Shuffle(4, 1e-4, honest=0.95)),
         url=url,
-        **study_arguments(),
     )
     processes = []
     for role in ("shuffler", "analyser"):
@@ -486,10 +485,10 @@ def test_p20_sigterm_ends_every_role(tmp_path, port):
 def test_p20_an_analyser_that_cannot_go_on_ends_with_a_code_that_systemd_counts(tmp_path):
     """Its key is lost: no start mends that, so the unit's limit of failures has to stop it."""
     from discreet.service.setup import Terms, make_tickets, setup_service
-    from helpers.services import study_arguments
+    from helpers.services import study_design
 
     terms, trust = Terms(rehearsal=True), discreet.Shuffle(4, 1e-4, honest=0.95)
-    one = setup_service(tmp_path / "x", terms, trust=trust, **study_arguments())
+    one = setup_service(tmp_path / "x", terms, study_design(trust))
     make_tickets(one.folder, 3)
     config = configs.ShufflerConfig.read(one.config("shuffler"))
     with serving(server.make_shuffler(config, rehearsal=True)) as url:

@@ -48,7 +48,7 @@ from helpers.services import (
     new_store,
     real_report,
     serving,
-    study_arguments,
+    study_design,
     submissions,
 )
 
@@ -249,9 +249,7 @@ def test_p13_noise_comes_from_the_operating_system_and_cannot_be_seeded(tmp_path
         setup_service(
             tmp_path / "x",
             Terms(),
-            trust=discreet.Shuffle(4, 1e-4, honest=0.95),
-            seed=1,
-            **study_arguments(),
+            study_design(discreet.Shuffle(4, 1e-4, honest=0.95), seed=1),
         )
     one = announced(OF)
     assert real_report(one, bytes(32)) != real_report(one, bytes(32))

@@ -63,7 +63,7 @@ from helpers.services import (
     rng,
     serving,
     serving_app,
-    study_arguments,
+    study_design,
     submissions,
 )
 
@@ -294,10 +294,8 @@ class Site:
     """All organisations in one folder, their roles started and stopped by the runbook."""
 
     def __init__(self, folder):
-        arguments = study_arguments(episodes=400)
-        made = setup.setup_service(
-            folder, setup.Terms(), trust=discreet.Shuffle(4, 1e-4, honest=0.95), **arguments
-        )
+        design = study_design(discreet.Shuffle(4, 1e-4, honest=0.95), episodes=400)
+        made = setup.setup_service(folder, setup.Terms(), design)
         self.of = made.charter
         self.folder = folder
         self.url, self.shuffler, self.analyser = "http://127.0.0.1:8700", None, None

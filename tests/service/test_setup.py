@@ -16,7 +16,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.setup import Terms, charter_of, make_tickets, setup_service
-from helpers.services import study_arguments
+from helpers.services import study_arguments, study_design
 
 TRUST = discreet.Shuffle(4, 1e-4, honest=0.95)
 
@@ -26,7 +26,7 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("setup") / "service"
     terms = Terms(purpose="a rehearsal", rehearsal=True)
     url = "http://127.0.0.1:8712"
-    return setup_service(folder, terms, trust=TRUST, url=url, seed=5, **study_arguments())
+    return setup_service(folder, terms, study_design(TRUST, seed=5), url=url)
 
 
 def mode(path):
@@ -96,13 +96,13 @@ def test_without_an_enroller_no_digest_is_lost(tmp_path):
 def test_a_folder_that_is_there_is_left_alone(service):
     before = sorted(service.folder.rglob("*"))
     with pytest.raises(InvalidInputError, match="exists already"):
-        setup_service(service.folder, Terms(), trust=TRUST, **study_arguments())
+        setup_service(service.folder, Terms(), study_design(TRUST))
     assert sorted(service.folder.rglob("*")) == before
 
 
 def test_people_are_not_protected_by_a_seed(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be seeded"):
-        setup_service(tmp_path / "x", Terms(), trust=TRUST, seed=1, **study_arguments())
+        setup_service(tmp_path / "x", Terms(), study_design(TRUST, seed=1))
     assert not (tmp_path / "x").exists()
 
 
@@ -111,21 +111,18 @@ def test_a_service_counts_on_at_most_19_of_20_users(tmp_path):
     for honest in (1.0, 0.96):
         trust = discreet.Shuffle(4, 1e-4, honest=honest)
         with pytest.raises(InvalidInputError, match=f"honest <= 0.95 in a service, got {honest}"):
-            setup_service(tmp_path / "x", Terms(), trust=trust, **study_arguments())
+            setup_service(tmp_path / "x", Terms(), study_design(trust))
     assert not (tmp_path / "x").exists()
 
 
 def test_what_can_never_open_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     """A manifest that nobody takes, and reports that a phone does not seal in time."""
-    tight = {
-        "trust": discreet.Shuffle(0.05, 1e-9, honest=0.95),
-        **study_arguments(states=30, horizon=8),
-    }
+    tight = study_design(discreet.Shuffle(0.05, 1e-9, honest=0.95), states=30, horizon=8)
     with pytest.raises(InvalidInputError, match=r"a phone would need [\d,]+ s to seal"):
-        setup_service(tmp_path / "x", Terms(), **tight)
+        setup_service(tmp_path / "x", Terms(), tight)
     monkeypatch.setattr(manifests, "LARGEST", 500)
     with pytest.raises(InvalidInputError, match=r"a manifest of at most 500 bytes, got [\d,]+ for"):
-        setup_service(tmp_path / "x", Terms(), trust=TRUST, **study_arguments())
+        setup_service(tmp_path / "x", Terms(), study_design(TRUST))
     assert not (tmp_path / "x").exists()
 
 

@@ -14,7 +14,7 @@ from discreet.service.setup import Terms, make_tickets, setup_service
 from discreet.service.shuffler.server import make_shuffler
 from discreet.service.worker import make_analyser
 from helpers.service_analysers import send_users
-from helpers.services import serving, study_arguments
+from helpers.services import serving, study_design
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,7 @@ def service(tmp_path_factory):
     """A rehearsal with forty users and their tickets."""
     folder = tmp_path_factory.mktemp("service") / "all"
     terms = Terms(rehearsal=True)
-    one = setup_service(
-        folder, terms, trust=discreet.Shuffle(4, 1e-4, honest=0.95), seed=3, **study_arguments()
-    )
+    one = setup_service(folder, terms, study_design(discreet.Shuffle(4, 1e-4, honest=0.95), seed=3))
     make_tickets(folder, 40)
     return one
 

@@ -13,6 +13,7 @@ from discreet.mdp import DeterministicPolicy, MixturePolicy
 from discreet.mdp.policies import check_policy
 from discreet.study.design import design_of
 from discreet.study.dossier.bundle import members
+from helpers.studies import rehearsed
 
 HEARTSTEPS = {
     "states": ["still", "active", "unavailable"],
@@ -59,9 +60,7 @@ def table(path, design, users, policy=None, *, seed=0, visits=1):
 def test_a_study_never_asks_for_what_is_not_possible(plain, tmp_path):
     design = design_of({**plain, "learner": "trial", "settings": {"batches": 3}})
     names, shape = design.vocabulary, design.vocabulary.shape
-    study = discreet.start(
-        tmp_path / "study.db", sampler="simulation", seed=1, **design.arguments()
-    )
+    study = rehearsed(tmp_path / "study.db", design, 1)
     while not study.finished:
         asked = study.ask()
         assert not isinstance(asked, MixturePolicy)
@@ -126,14 +125,12 @@ def test_who_does_what_is_not_possible_takes_an_undeclared_action():
 
 def test_devices_of_a_masked_study_are_described_in_plain_values(tmp_path):
     design = {**HEARTSTEPS, "trust": {"model": "local", "epsilon": 5.0}}
-    arguments = design_of(design).arguments()
-    study = discreet.start(tmp_path / "study.db", sampler="simulation", seed=0, **arguments)
-    assert isinstance(arguments["trust"], Local)
+    study = rehearsed(tmp_path / "study.db", design_of(design), 0)
+    assert isinstance(design_of(design).trust_model, Local)
     assert "allowed" not in json.loads(json.dumps(study.encoder().to_dict()))
 
 
 def test_a_dossier_says_what_is_possible(tmp_path):
-    arguments = design_of(HEARTSTEPS).arguments()
-    study = discreet.start(tmp_path / "study.db", sampler="simulation", seed=0, **arguments)
+    study = rehearsed(tmp_path / "study.db", design_of(HEARTSTEPS), 0)
     page = members(study, [], None)["dossier.html"].decode()
     assert "in unavailable at every step: nothing" in page

@@ -16,6 +16,7 @@ from discreet.mdp.policies import DeterministicPolicy
 from discreet.study import plan as planning
 from discreet.study.design import Design
 from discreet.study.plan import Simulation, effects_of, weakened
+from helpers.studies import rehearsed
 
 CENTRAL = {"model": "central", "epsilon": 1.0, "delta": 1e-6}
 ARMS = Design(
@@ -190,9 +191,7 @@ def test_the_power_of_a_problem_is_that_of_its_studies(tmp_path):
     given = discreet.plan_study(design, problem=model, people=[600], trust=[], runs=100)
     right = 0
     for i in range(60):
-        study = discreet.start(
-            tmp_path / f"{i}.db", sampler="simulation", seed=i, **design.arguments()
-        )
+        study = rehearsed(tmp_path / f"{i}.db", design, i)
         episodes = sample_trajectories(model, study.ask(), 600, np.random.default_rng((i, 1)))
         study.tell(episodes, users=[str(i) for i in range(600)])
         right += study.policy.actions[0, 0] == 1

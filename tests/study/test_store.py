@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import discreet
 from discreet._files import temporary_of
 from discreet.errors import StudyError
-from discreet.study import check, store
+from discreet.study import store
 from discreet.study.store import Store, packed, unpacked
-from helpers.studies import advance, begin, everything_in, sql
+from helpers.studies import advance, begin, edits_of, everything_in, log_of, log_of_a_tell, sql
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,10 @@ def test_any_edit_is_noticed(tmp_path, two_batches, edit):
 def test_every_column_of_every_table_is_covered(tmp_path, two_batches):
     path = tmp_path / "study.db"
     seen = []
-    for part, edit in check.edits_of(two_batches[0], path):
+    path.write_bytes(two_batches[0])
+    for part, edit in list(edits_of(path)):
         path.write_bytes(two_batches[0])
-        edit()
+        sql(path, *edit)
         seen.append(part)
         with pytest.raises(StudyError, match="was edited or damaged"):
             discreet.resume(path)
@@ -415,28 +416,34 @@ def test_a_read_only_folder_is_refused(tmp_path):
     assert list(folder.iterdir()) == []
 
 
+def crashed(folder, cut=0):
+    """A study, and a copy as it is when the log of its first batch ends so many bytes early."""
+    study = begin(folder / "study.db")
+    before, log = study.path.read_bytes(), log_of_a_tell(study)
+    path = folder / "crashed" / "study.db"
+    path.parent.mkdir()
+    path.write_bytes(before)
+    log_of(path).write_bytes(log[: len(log) - cut])
+    return study, path
+
+
 @pytest.mark.parametrize("cut", [1, 100, 3_000, 9_000, 30_000])
 @pytest.mark.parametrize("goes_on", ["resume", "tell"])
 def test_a_log_that_was_cut_off_leaves_no_second_release(tmp_path, goes_on, cut):
     """Killed while the log was being written: the batch is told again, its first noise is gone."""
-    place = check.Trial(tmp_path, begin)
-    study = place.fresh()
-    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
-    path = place.crashed(before, log[:-cut])
+    _, path = crashed(tmp_path, cut)
+    log = log_of(path).read_bytes()
     again = discreet.resume(path)
     assert again.batches == 0
     if goes_on == "tell":
-        check.log_of(path).write_bytes(log[:-cut])
+        log_of(path).write_bytes(log)
         advance(again)
         assert again.batches == 1
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_a_commit_that_reached_the_log_is_kept(tmp_path):
-    place = check.Trial(tmp_path, begin)
-    study = place.fresh()
-    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
-    path = place.crashed(before, log)
+    study, path = crashed(tmp_path)
     again = discreet.resume(path, study.head)
     assert (again.batches, again.users) == (1, study.users)
     assert [p.name for p in path.parent.iterdir()] == [path.name]

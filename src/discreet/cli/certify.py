@@ -1,7 +1,7 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -207,12 +207,12 @@ def _asked(
     if known := sorted(typed - {"users"}):
         raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
     from discreet.study.design import read_design
-    from discreet.study.study import Study, start
+    from discreet.study.study import Study
 
     if design.suffix == ".toml":
         with TemporaryDirectory() as folder:  # a rehearsal has the same noise, and needs no key
-            where, given = Path(folder) / "study.db", read_design(design).arguments()
-            study = start(where, **given, sampler="simulation", seed=0)
+            given = replace(read_design(design), sampler="simulation", seed=0)
+            study = Study.begin(Path(folder) / "study.db", given)
     else:
         study = Study.read(design)
     mechanism, most = study.mechanism, study.episodes

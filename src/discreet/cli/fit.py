@@ -157,10 +157,8 @@ def _save(found: "Fit", output: Path) -> None:
 def _start(design: "Design", names: "Vocabulary") -> "BoolArray":
     import numpy as np
 
-    from discreet.study.config import start_numbers
-
     mask = np.zeros(len(names.states), np.bool_)
-    mask[start_numbers(design.start_states, names, design.format)] = True
+    mask[design.starts] = True
     return mask
 
 

@@ -99,12 +99,12 @@ def init(
             f'Expected model = "shuffle" in [trust] of a service, got {trust["model"]!r}; '
             f"`discreet study start` takes the other trust models."
         )
-    arguments = replace(written, trust=trust).arguments()
-    warn_of_guarantee(arguments["trust"].epsilon, arguments["trust"].delta)
+    given = replace(written, trust=trust)
+    warn_of_guarantee(*(getattr(given.trust_model, name) for name in ("epsilon", "delta")))
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the guarantee; some seconds ...")
     agreed = setup.Terms(purpose=terms.purpose, patience=terms.patience, rehearsal=rehearsal)
-    service = setup.setup_service(folder, agreed, url=url, store=store, **arguments)
+    service = setup.setup_service(folder, agreed, given, url=url, store=store)
     if json:
         echo_json(_said(service.charter) | {"folder": str(folder)})
         return

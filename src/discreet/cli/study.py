@@ -143,7 +143,8 @@ def design(
     from discreet.data.layout import check_roles
     from discreet.data.tables import read_header
     from discreet.data.vocabulary import check_names
-    from discreet.study.design import first_design, read_design
+    from discreet.study.design import read_design
+    from discreet.study.draft import first_design
 
     check_target(output, ".toml", force=force, inputs=[table])
     header, facts = read_header(table, sheet)
@@ -240,14 +241,14 @@ def start(
     json: Json = False,
 ) -> None:
     """Begin a study. Everything is checked first, and the guarantee is printed."""
-    from discreet.study.study import start as begin
+    from discreet.study.study import Study
 
-    arguments = design.read(learning.given()).arguments()
-    trust = arguments["trust"]
+    given = replace(design.read(learning.given()), **rehearsal.arguments())
+    trust = given.checked().trust_model
     warn_of_guarantee(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
-        study = begin(file, **arguments, **rehearsal.arguments())
+        study = Study.begin(file, given)
         progress("what to expect")
         expected = study.expected
     plain = {

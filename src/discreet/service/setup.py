@@ -11,7 +11,6 @@ import shutil
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from discreet import _validate
 from discreet._files import write_atomically
@@ -28,7 +27,8 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter, layout_of
 from discreet.service.protocol.manifest import Manifest
-from discreet.study.study import Study, start
+from discreet.study.design import Design
+from discreet.study.study import Study
 
 _DAY = 86_400
 SEAL = 1e-3
@@ -74,28 +74,28 @@ class Service:
 def setup_service(
     folder: Path,
     terms: Terms,
+    design: Design,
     *,
-    trust: Shuffle,
     url: str = "http://127.0.0.1:8700",
     store: str = "shuffler.db",
-    seed: int | None = None,
-    **study: Any,
 ) -> Service:
     """Begin a study and write the files of all roles; what is refused leaves no folder behind.
 
     Args:
         folder: must not exist yet.
         terms: of the charter.
-        trust: epsilon, delta, honest fraction and least batch (0: a hundredth of all users).
+        design: of the study, under shuffle trust (least batch 0: a hundredth of all users); its
+            seed is that of a rehearsal.
         url: where the shuffler will be.
         store: of the shuffler: a file, or an address of PostgreSQL.
-        seed: of a rehearsal.
-        study: what `discreet.start` takes besides.
     """
     if folder.exists():
         raise InvalidInputError(f"{str(folder)!r} exists already; choose a new folder.")
     configs.check_url(url)
-    if seed is not None and not terms.rehearsal:
+    trust, settings = design.trust_model, dict(design.settings)
+    if not isinstance(trust, Shuffle):
+        raise InvalidInputError(f"Expected shuffle trust in a service, got {trust}.")
+    if design.seed is not None and not terms.rehearsal:
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
     if _validate.exact(trust.honest) > HONEST:
         raise InvalidInputError(
@@ -104,20 +104,16 @@ def setup_service(
             f"without theirs. Say {float(HONEST)}; --honest of `discreet service init` is that if "
             f"it is left out."
         )
-    if study.get("learner") == "flow-ucb":
-        study.setdefault("mixing", False)  # a manifest has one action per state and step
+    if design.learner == "flow-ucb":
+        settings.setdefault("mixing", False)  # a manifest has one action per state and step
     if not trust.min_users:
-        trust = dataclasses.replace(trust, min_users=max(2, int(study.get("episodes", 0)) // 100))
+        trust = dataclasses.replace(trust, min_users=max(2, int(design.episodes or 0) // 100))
+    sampler = "simulation" if terms.rehearsal else "secure"
+    design = dataclasses.replace(design, trust=trust, settings=settings, sampler=sampler)
     try:
         for name in ("", "analyser", "shuffler", "enroller", "device"):
             (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
-        begun = start(
-            folder / "analyser" / "study.db",
-            trust=trust,
-            sampler="simulation" if terms.rehearsal else "secure",
-            seed=seed,
-            **study,
-        )
+        begun = Study.begin(folder / "analyser" / "study.db", design)
         key = make_signing_key(folder / "analyser" / "signing.key")
         charter = charter_of(begun, trust, terms, key.public_key().public_bytes_raw())
         check_possible(charter)

@@ -32,34 +32,46 @@ With ``[[table.cuts]]`` the states are those of the cut points, and ``states`` l
 """
 
 import json
-import re
-import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self, TypeAlias
 
-from discreet import _settings
-from discreet._settings import to_toml
+import numpy as np
+
+from discreet import _settings, _validate
+from discreet._seeds import RunSeeds
 from discreet._spelling import quoted
-from discreet._types import JsonObject, Plain
-from discreet.data.layout import TableFormat
-from discreet.data.vocabulary import Vocabulary
-from discreet.errors import InvalidInputError
+from discreet._types import BoolArray, JsonObject, Plain
+from discreet.data.layout import Layout, TableFormat
+from discreet.data.vocabulary import Vocabulary, key, nearest
+from discreet.errors import InvalidInputError, StudyError, UnsupportedError
+from discreet.learners.base import Problem
+from discreet.learners.learn import check_trust
+from discreet.learners.registry import LearnerSpec, get_learner, learner_names, listing
+from discreet.privacy import trust as trust_models
 from discreet.privacy.trust import TrustModel, make_trust
 
 _LEARNER = "flow-ucb"
+_MOST_CELLS = 10**9
+"""Transition counters of a problem: eight gigabytes for one array of them."""
+_MOST_EPISODES = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What a design file says; None: nothing.
+    """What a study is about: a design file, what `start` is told, and what a study keeps.
+
+    None: nobody said. `checked` gives what a study keeps.
 
     Attributes:
         states: number or names.
         actions: number or names.
         steps: number or names.
-        trust: ``model`` and the options of `make_trust`.
+        trust: a trust model, or ``model`` and the options of `make_trust`.
         learner: by its registered name.
         episodes: users in all.
         start_states: where episodes can begin.
@@ -68,20 +80,24 @@ class Design:
         settings: the learner's own.
         table: how tables are read.
         allowed: which actions are possible where (`Vocabulary`); all, if nothing is said.
+        sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals. No file says it.
+        seed: of a rehearsal; of a secure study it breaks ties only.
     """
 
     states: Any = None
     actions: Any = None
     steps: Any = None
-    trust: JsonObject = field(default_factory=dict)
+    trust: Any = field(default_factory=dict)
     learner: str = _LEARNER
     episodes: Any = None
     start_states: Any = None
     stationary: Any = False
     batches: Any = None
-    settings: JsonObject = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     table: JsonObject = field(default_factory=dict)
     allowed: Any = ()
+    sampler: Any = "secure"
+    seed: Any = None
 
     @property
     def blanks(self) -> list[str]:
@@ -122,21 +138,25 @@ class Design:
                 f"Expected states as a list of names beside those of the cuts, got "
                 f"{quoted(self.states)}."
             )
-        return [*cut.names, *self.states]
+        return self.states if {*cut.names} <= {*self.states} else [*cut.names, *self.states]
 
-    @property
+    @cached_property
     def format(self) -> TableFormat:
         """How tables are read."""
         return TableFormat.from_dict(self.table)
 
-    @property
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         """The names of states, actions and steps."""
         return Vocabulary(**self.names, allowed=self.allowed)
 
-    @property
+    @cached_property
     def trust_model(self) -> TrustModel:
         """Who sees raw episodes, with which (epsilon, delta)."""
+        if not isinstance(self.trust, Mapping):
+            trust_models.check_trust_model(self.trust)
+            given: TrustModel = self.trust
+            return given
         options = dict(self.trust)
         model = options.pop("model", None)
         if not isinstance(model, str):
@@ -152,151 +172,145 @@ class Design:
             )
         return make_trust(model, **options)
 
-    def arguments(self) -> dict[str, Any]:
-        """The keywords of `start`, without those of the sampler."""
+    @cached_property
+    def spec(self) -> LearnerSpec:
+        """The learner; one that asks for no batches is refused, with those that do."""
+        if not isinstance(self.learner, str):
+            raise InvalidInputError(
+                f"Expected the name of a learner, got learner={self.learner!r}."
+            )
+        spec, trust = get_learner(self.learner), self.trust_model
+        if spec.schedule == "batch":
+            check_trust(spec, trust)
+            return spec
+        known = [
+            name
+            for name in learner_names()
+            if listing(name).schedule == "batch" and trust.name in listing(name).trusts
+        ]
+        raise UnsupportedError(
+            f"Learner {spec.name!r} runs in simulations only: a study releases batch by batch. Its "
+            f"learners under trust {trust.name!r} are {', '.join(known)}; whoever wants a new "
+            f"policy after few people tells few at a time."
+        )
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Numbers of the states in which episodes can begin."""
+        return start_numbers(self.start_states, self.vocabulary, self.format)
+
+    @property
+    def problem(self) -> Problem:
+        """What the learner may know."""
+        shape = self.vocabulary.shape
+        begin: BoolArray = np.zeros(shape.states, np.bool_)
+        begin[self.starts] = True
+        return Problem(shape, self.episodes, begin, self.stationary)
+
+    def generators(self) -> dict[str, np.random.Generator]:
+        """For ties, for rehearsed noise and for the rounding of rewards."""
+        seeds = RunSeeds(self.seed)
+        purposes = {"policy": "policy", "noise": "noise", "rounding": "environment"}
+        return {name: seeds.generator(purpose) for name, purpose in purposes.items()}
+
+    def checked(self) -> Self:
+        """The same as a study keeps it, everything resolved; what cannot be is refused."""
+        self._check_numbers()
+        kinds = ("states", "actions", "steps")
+        read: dict[str, Any] = {kind: _plain_names(getattr(self, kind)) for kind in kinds}
+        given = replace(self, **read)
+        vocabulary, shape = given.vocabulary, given.vocabulary.shape
+        cells = shape.states**2 * shape.actions * shape.horizon
+        if cells > _MOST_CELLS:
+            raise InvalidInputError(
+                f"Expected states²·actions·horizon <= {_MOST_CELLS:.0e} counters, got {cells:.3g} "
+                f"({shape.states} states, {shape.actions} actions, horizon {shape.horizon}); merge "
+                f"states."
+            )
+        if given.table:
+            Layout(vocabulary, given.format)  # now, with the names, and not at the first table
+        names: dict[str, Any] = {
+            kind: value if isinstance(value, int) else list(getattr(vocabulary, kind))
+            for kind, value in given.names.items()
+        }
+        separation = getattr(self.trust_model, "separation", 1)
+        if separation > 1:
+            raise StudyError(
+                f"A study counts how often people come, not how far apart, got "
+                f"separation={separation}; leave it out."
+            )
+        settings = dict(self.settings)
+        if self.batches is not None:
+            settings["batches"] = self.batches
+        return replace(
+            given,
+            **names,
+            trust=given.trust_model,
+            episodes=int(self.episodes),
+            start_states=[vocabulary.states[i] for i in given.starts],
+            batches=None,
+            settings=_plain(settings),
+            table=_plain(given.format.to_dict()),
+            allowed=vocabulary.to_dict().get("allowed", ()),
+            seed=secrets.randbits(63) if self.seed is None else int(self.seed),
+        )
+
+    def _check_numbers(self) -> None:
+        _validate.choice(("secure", "simulation"), sampler=self.sampler)
+        if self.sampler == "secure" and self.seed is not None:
+            raise StudyError(
+                f"A secure study cannot be seeded, got seed={self.seed!r}; leave out seed, or "
+                f"rehearse with sampler='simulation'."
+            )
+        if self.seed is not None:
+            _validate.count(0, seed=self.seed)
+        _validate.truth(stationary=self.stationary)
         if self.episodes is None:
             raise InvalidInputError(
                 "Expected how many users will take part in all, got nothing; write "
                 "episodes = 20000, or --episodes 20000."
             )
-        names = self.names
-        given = {
-            "learner": self.learner,
-            "trust": self.trust_model,
-            "states": names["states"],
-            "actions": names["actions"],
-            "horizon": names["steps"],
-            "episodes": self.episodes,
-            "start_states": self.start_states,
-            "stationary": self.stationary,
-            "table": self.format.to_dict() or None,
-            "allowed": self.allowed,
-        }
-        if self.batches is not None:
-            given["batches"] = self.batches
-        taken = [*given, "sampler", "seed"]
+        _validate.count(episodes=self.episodes)
+        _validate.at_most(_MOST_EPISODES, "there are not so many people", episodes=self.episodes)
         for name in self.settings:
-            if name in taken:
+            if name in {item.name for item in fields(self)} and name != "batches":
                 raise InvalidInputError(
                     f"Expected the learner's own settings in [settings], got {name!r}, which "
                     f"belongs outside of it."
                 )
-        return {**dict(self.settings), **given}
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values of a `checked` design, as a study's file has them."""
+        trust, names = self.trust_model, dict(self.names)
+        if self.allowed:
+            names["allowed"] = self.allowed
+        return {
+            "learner": self.learner,
+            "trust": {"model": type(trust).__name__, **asdict(trust)},
+            "names": names,
+            "episodes": self.episodes,
+            "start_states": list[Plain](self.starts),
+            "stationary": self.stationary,
+            "sampler": self.sampler,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            **({"table": dict(self.table)} if self.table else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: JsonObject) -> Self:
+        """The inverse of `to_dict`."""
+        kept, trust = dict(plain), dict(plain["trust"])
+        names = kept.pop("names")
+        kept["trust"] = getattr(trust_models, trust.pop("model"))(**trust)
+        states = Vocabulary(**names).states
+        kept["start_states"] = [states[i] for i in plain["start_states"]]
+        return cls(**kept, **names)
 
 
-_ROLES = {
-    "user": "user person id name patient pupil student participant subject customer client member",
-    "episode": "episode course admission stay enrolment",
-    "step": "step visit time day week month quarter year grade gr period session round wave",
-    "state": "state condition status stage severity context",
-    "action": "action treatment arm drug care dose therapy intervention offer cltype",
-    "reward": "reward score outcome result wellbeing points payoff value",
-    "next_state": "next_state",
-}
-"""What columns of a role are often called."""
-_ABOUT = {
-    "user": "who",
-    "step": "when",
-    "state": "how they were",
-    "action": "what was done",
-    "reward": "how it went",
-}
-
-
-def guess_columns(header: Sequence[str]) -> dict[str, str]:
-    """Role -> column, where a column's name says so; to be looked at by a person.
-
-    >>> guess_columns(["Pupil id", "grade", "class", "score"])
-    {'user': 'Pupil id', 'step': 'grade', 'reward': 'score'}
-    """
-    found = dict[str, str]()
-    for role, words in _ROLES.items():
-        for word in words.split():
-            named = [
-                name
-                for name in header
-                if name not in found.values()
-                and (name.casefold() == word or word in re.split(r"[\W_]+", name.casefold()))
-            ]
-            if named:
-                found[role] = named[0]
-                break
-    return found
-
-
-def first_design(
-    table: str, header: Sequence[str], facts: Mapping[str, Plain], known: Mapping[str, Plain]
-) -> str:
-    """The text of a first design file; `Design.blanks` are to be filled in.
-
-    Args:
-        table: the name of the table's file.
-        header: the names of its columns.
-        facts: of its format.
-        known: what somebody who knows it said: states, actions, steps, reward_range, columns.
-    """
-    columns = {**guess_columns(header), **known.get("columns", {})}  # type: ignore[dict-item]
-    others = [json.dumps(n, ensure_ascii=False) for n in header if n not in columns.values()]
-
-    def line(name: str, comment: str, value: Plain = None, empty: Plain = None) -> str:
-        said = to_toml({name: empty if value is None else value}).strip()
-        return f"{said:<35} # {'FILL IN: ' if value is None else ''}{comment}"
-
-    def named(name: str, comment: str) -> str:
-        return line(name, comment, known.get(name), [])
-
-    lines = [
-        f"# A first design for {json.dumps(table)}, written by looking at its header alone.",
-        "#",
-        "# What is left to fill in is public: everybody may read it, and no guarantee covers it.",
-        "# Do not look it up in the table. The states that occur, and the least and the largest",
-        "# reward, are facts about the people in it, and looking is not private. Take them from",
-        "# the protocol, the questionnaire, a guideline or another population.",
-        "",
-        'learner = "trial"                   # up to some 50,000 people; beyond, "flow-ucb"',
-        "# episodes = 3000                   # of a study: people in all",
-        named("states", "all that can be, those of absent people (below) too"),
-        named("actions", "all that can be done; the first is what is done today"),
-        named("steps", "their names in order, or a number"),
-        '# start_states = ["ill", "not yet"] # where people can begin, if that is public',
-        "",
-        "# [[allowed]]                       # where nothing is decided there is no choice",
-        '# states = ["not yet", "away", "gone"]',
-        '# actions = ["wait"]                # the first action',
-        "",
-        "[trust]",
-        'model = "central"                   # whoever has this table sees it',
-        "epsilon = 1.0",
-        "delta = 1e-6                        # far below one over the number of people",
-        "# participations = 2                # if people come back: how often, at most",
-        "",
-        "[table]",
-        named("reward_range", "[least, largest] reward of a step that can be"),
-        *(to_toml({name: value}).strip() for name, value in facts.items()),
-        '# decimal = ","                     # if a comma stands before the decimals',
-        '# missing = ["n/a"]                 # words that stand for nothing',
-        '# missing_state = "unknown"         # the state of rows that have none',
-        "# missing_reward = 0                # what a row with an action and no reward earned",
-        '# late = {state = "not yet", reward = 0}    # steps before the first row of somebody',
-        '# gap = {state = "away", reward = 0}        # steps between two rows',
-        '# padding = {end = "gone", reward = 0}      # steps after the last row',
-        "",
-        "[table.columns]                     # which is which, guessed by their names",
-        *textwrap.wrap(
-            f"Others: {', '.join(others)}" if others else "",
-            90,
-            initial_indent="# ",
-            subsequent_indent="# ",
-        ),
-        *(line(role, about, columns.get(role), "") for role, about in _ABOUT.items()),
-    ]
-    more = {"episode": "which of the person's episodes", "next_state": "how they were afterwards"}
-    lines += [line(role, about, columns[role]) for role, about in more.items() if role in columns]
-    if "episode" not in columns:
-        lines.append(
-            '# episode = "COLUMN"                # which of the person\'s episodes, if several'
-        )
-    return "\n".join(lines) + "\n"
+SamplerName = Literal["secure", "simulation"]
+Names: TypeAlias = "int | Iterable[str | int]"
+"""How many there are, or what they are called."""
 
 
 def read_design(path: str | Path) -> Design:
@@ -306,4 +320,58 @@ def read_design(path: str | Path) -> Design:
 
 def design_of(plain: JsonObject) -> Design:
     """The design that plain values describe."""
-    return _settings.make(Design, plain, called="a design")
+    _settings.checked("trust", plain.get("trust", {}), JsonObject)
+    return _settings.make(Design, plain, called="a design", sampler="secure", seed=None)
+
+
+def _plain_names(given: Names) -> Plain:
+    """A number stays a number; names become a list, read once."""
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return int(given)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        return given  # type: ignore[return-value] # refused by Vocabulary, in its words
+    return list(given)
+
+
+def start_numbers(
+    given: Iterable[int | str] | None, vocabulary: Vocabulary, form: TableFormat | None
+) -> list[int]:
+    """Numbers of the states in which episodes can begin; all of them if that is not public."""
+    if given is None:
+        return list(range(len(vocabulary.states)))
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"Expected start_states as a list of states, got start_states={given!r}."
+        )
+    numbers = vocabulary.numbers("states")
+    found = list[int]()
+    for state in given:
+        name = key(state)
+        if name is None or name not in numbers:
+            raise InvalidInputError(
+                f"Expected start states among the {len(numbers)} states, got {state!r}; "
+                f"{nearest(state, vocabulary.states)}"
+            )
+        found.append(numbers[name])
+    if not found:
+        raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
+    late = None if form is None or form.late is None else form.late.state
+    if late is not None and numbers.get(str(key(late))) not in found:
+        raise InvalidInputError(
+            f"Expected start states with {late!r}, in which whoever comes late begins, got "
+            f"{[vocabulary.states[i] for i in found]}; add it to start_states."
+        )
+    return found
+
+
+def _plain(settings: Mapping[str, object]) -> dict[str, Plain]:
+    for name, value in settings.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"Expected settings as numbers, text or lists, which a file can keep, got "
+                f"{name}={value!r}."
+            ) from None
+    plain: dict[str, Plain] = json.loads(json.dumps(dict(settings)))
+    return plain

@@ -43,7 +43,7 @@ from scipy.special import ndtr, ndtri
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet._types import BoolArray, FloatArray, JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.learn import check_trust, make_batch_learner
@@ -55,7 +55,6 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import rounded_up
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import NoPrivacy, TrustModel, make_trust
-from discreet.study import config as configs
 from discreet.study.design import Design, read_design
 from discreet.study.estimate import SURE, Answer, StudyEstimate
 
@@ -342,15 +341,15 @@ class Expected(NamedTuple):
     sentence: str
 
 
-def expect(config: JsonObject) -> Expected:
-    """Of a study with this configuration, by a few simulated ones (see `plan_study` for more)."""
-    return _expect(json.dumps({**config, "seed": 0}, sort_keys=True))
+def expect(design: Design) -> Expected:
+    """Of a study of a checked design, by a few simulated ones (see `plan_study` for more)."""
+    return _expect(json.dumps({**design.to_dict(), "seed": 0}, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=16)
 def _expect(text: str) -> Expected:
-    config = json.loads(text)
-    shape, (low, high) = configs.vocabulary_of(config).shape, configs.table_of(config).reward_range
+    design = Design.from_dict(json.loads(text))
+    shape, (low, high) = design.vocabulary.shape, design.format.reward_range
     if math.prod(shape.transitions) > _MOST_CELLS:
         return Expected(
             None,
@@ -358,11 +357,11 @@ def _expect(text: str) -> Expected:
             "how small a difference such a study finds.",
         )
     try:
-        simulation = simulation_of(config, _FEW)
+        simulation = simulation_of(design, _FEW)
     except UnsupportedError as error:
         return Expected(None, str(error))
-    people = config["episodes"]
-    least = simulation.nothing(configs.trust_of(config), people).smallest_difference()
+    people = design.episodes
+    least = simulation.nothing(design.trust_model, people).smallest_difference()
     if not least <= shape.horizon:
         return Expected(
             None,
@@ -514,7 +513,8 @@ def plan_study(
     if not isinstance(design, Design):
         design = read_design(design)
     _validate.count(runs=runs)
-    (low, high), simulation = design.format.reward_range, _simulation(design, runs, seed)
+    design = dataclasses.replace(design, sampler="simulation", seed=seed).checked()
+    (low, high), simulation = design.format.reward_range, simulation_of(design, runs)
     unit = high - low
     if problem is not None:
         fitted = _fitted(problem, simulation.problem)
@@ -631,27 +631,15 @@ def _effect(simulation: Simulation, effect: float | None, unit: float) -> float 
     return effect / unit
 
 
-def _simulation(design: Design, runs: int, seed: int) -> Simulation:
-    given = design.arguments()
-    names = {"states": given.pop("states"), "actions": given.pop("actions")}
-    names["steps"] = given.pop("horizon")
-    facts = ("learner", "trust", "episodes", "start_states", "stationary", "table", "allowed")
-    kept: dict[str, Any] = {name: given.pop(name) for name in facts}
-    config = configs.make_config(
-        names=names, **kept, sampler="simulation", seed=seed, settings=given
-    )
-    return simulation_of(config, runs)
-
-
-def simulation_of(config: JsonObject, runs: int) -> Simulation:
-    """Of a study with this configuration; refused where its learner has no batches."""
-    spec, problem = configs.learner_of(config), configs.problem_of(config)
+def simulation_of(design: Design, runs: int) -> Simulation:
+    """Of a study of a checked design; refused where its learner has no batches."""
+    spec, problem = design.spec, design.problem
     if not _choices(problem).any():
         raise UnsupportedError(
             "There is one action only where episodes begin, and nothing to tell it apart from; a "
             "plan needs a second action there."
         )
-    return Simulation(spec.name, problem, dict(config["settings"]), runs=runs, seed=config["seed"])
+    return Simulation(spec.name, problem, design.settings, runs=runs, seed=design.seed)
 
 
 def _choices(problem: Problem) -> BoolArray:
@@ -681,15 +669,15 @@ def _models(
             continue
         factors = _NEIGHBOURS["epsilon"] if near and name == own.name else (1.0,)
         for epsilon in [usual * times for times in factors] if epsilons is None else epsilons:
-            options = {**design.trust, "epsilon": epsilon}
-            options.pop("model", None)
-            if name != own.name:
+            if name == own.name:
+                model = dataclasses.replace(own, **{"epsilon": epsilon})
+            else:
                 delta = getattr(own, "delta", _DELTA)
-                options = {
-                    "epsilon": epsilon,
-                    "delta": delta or (_DELTA if name == "shuffle" else 0.0),  # it is never pure
-                    "participations": getattr(own, "participations", 1),
-                }
-            model = make_trust(name, **options)
+                model = make_trust(
+                    name,
+                    epsilon=epsilon,
+                    delta=delta or (_DELTA if name == "shuffle" else 0.0),  # it is never pure
+                    participations=getattr(own, "participations", 1),
+                )
             check_trust(spec, model)
             yield model

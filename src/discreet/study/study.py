@@ -46,13 +46,13 @@ from discreet.privacy.mechanisms.base import BatchMechanism, Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel
-from discreet.study import config as configs
 from discreet.study import files, store
-from discreet.study.config import Names, SamplerName, study_guarantee
+from discreet.study.design import Design, Names, SamplerName
 from discreet.study.estimate import Answer, StudyEstimate
 from discreet.study.ledger import Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.plan import Expected, expect
+from discreet.study.promise import study_guarantee
 from discreet.study.store import Change, Content, Event, Store
 
 Returning = Literal["nobody", "unseen", "seen"]
@@ -99,21 +99,22 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
             takes it.
         settings: the learner's own.
     """
-    names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}
-    config = configs.make_config(
-        learner=learner,
+    design = Design(
+        states=states,
+        actions=actions,
+        steps=horizon,
         trust=trust,
-        names=names,
+        learner=learner,
         episodes=episodes,
         start_states=start_states,
         stationary=stationary,
+        settings=settings,
+        table=table or {},
+        allowed=allowed,
         sampler=sampler,
         seed=seed,
-        settings=settings,
-        table=table,
-        allowed=allowed,
     )
-    return Study.begin(path, config)
+    return Study.begin(path, design)
 
 
 def resume(path: str | Path, head: str | None = None) -> "Study":
@@ -139,13 +140,12 @@ class Study:
     object per file.
     """
 
-    def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
+    def __init__(self, path: Path, design: Design, key: bytes) -> None:
         self.path = path
         self._store = Store(path)
-        self._config, self._key = config, key
-        self._secure = config["sampler"] == "secure"
-        self._trust = configs.trust_of(config)
-        self._generators = configs.generators(config)
+        self._design, self._key = design, key
+        self._secure = design.sampler == "secure"
+        self._generators = design.generators()
         self._sampler()  # what noise needs must be there before anybody is asked
         self.learner = self._learner()
         self._estimate = StudyEstimate(self.problem, self.mechanism)
@@ -156,11 +156,11 @@ class Study:
         self._saved: dict[str, Plain] = {}
 
     @classmethod
-    def begin(cls, path: str | Path, config: dict[str, Plain]) -> Self:
-        """A new study with the configuration that `start` describes."""
+    def begin(cls, path: str | Path, design: Design) -> Self:
+        """A new study of a design; its file must not exist yet, and everything is checked first."""
         where = store.path_of(path)
         store.check_new(where)
-        fresh = cls(where, config, secrets.token_bytes(32))
+        fresh = cls(where, design.checked(), secrets.token_bytes(32))
         if fresh.episodes < fresh.min_users:
             raise InvalidInputError(
                 f"Expected episodes >= {fresh.min_users}, the smallest release of this guarantee, "
@@ -169,7 +169,7 @@ class Study:
         fresh.learner.ask()
         state = fresh._state()
         event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
-        fresh._tail = fresh._store.create(config, fresh._key, event)
+        fresh._tail = fresh._store.create(fresh.config, fresh._key, event)
         fresh._saved = state
         return fresh
 
@@ -186,7 +186,7 @@ class Study:
         where, participants = store.path_of(path), Participants()
         content: Content = Store(where).read(head, participants.add)
         try:
-            study = cls(where, content.config, content.key)
+            study = cls(where, Design.from_dict(content.config), content.key)
             study._restore(content.state)
         except (StudyError, MissingExtraError):
             raise
@@ -211,12 +211,12 @@ class Study:
     @property
     def names(self) -> Vocabulary:
         """What states, actions and steps are called."""
-        return configs.vocabulary_of(self._config)
+        return self._design.vocabulary
 
     @property
     def expected(self) -> Expected:
         """How small a difference it will find: a small simulation, as in `discreet.plan_study`."""
-        return expect({**self._config, "episodes": self.episodes})
+        return expect(dataclasses.replace(self._design, episodes=self.episodes))
 
     @property
     def settings(self) -> dict[str, Plain]:
@@ -226,7 +226,7 @@ class Study:
     @property
     def reward_range(self) -> tuple[float, float]:
         """The least and the largest reward of a step, in the units of the study's tables."""
-        return configs.table_of(self._config).reward_range
+        return self._design.format.reward_range
 
     @property
     def problem(self) -> Problem:
@@ -277,17 +277,17 @@ class Study:
     @property
     def encoded(self) -> bool:
         """Whether users send reports (local, shuffle) and never episodes."""
-        return isinstance(self._trust, Local | Shuffle)
+        return isinstance(self._design.trust, Local | Shuffle)
 
     @property
     def all_must_come(self) -> bool:
         """Whether as many users as were asked for must come: a report hides among all (shuffle)."""
-        return isinstance(self._trust, Shuffle)
+        return isinstance(self._design.trust, Shuffle)
 
     @property
-    def config(self) -> JsonObject:
+    def config(self) -> dict[str, Plain]:
         """What `start` was told, as plain values; the seed of a secure study breaks ties only."""
-        return copy.deepcopy(dict(self._config))
+        return copy.deepcopy(self._design.to_dict())
 
     @property
     def finished(self) -> bool:
@@ -379,7 +379,7 @@ class Study:
         Who ended early stays at the end by the pending policy, if the table's format has padding.
         """
         policy = None if self.finished else self.ask()
-        return read_by(path, Layout(self.names, configs.table_of(self._config), policy))
+        return read_by(path, Layout(self.names, self._design.format, policy))
 
     def read_reports(self, path: str | Path) -> IntArray:
         """Reports of the pending batch from a folder or a file, as `tell` takes them."""
@@ -413,7 +413,7 @@ class Study:
         about = "finished" if self.finished else f"next batch {self.batch_size:,} users"
         batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
         return (
-            f"{self._config['learner']}, {self.guarantee}\n"
+            f"{self._design.learner}, {self.guarantee}\n"
             f"{self.users:,} of {self.episodes:,} users in {batches}, {about}\n"
             f"value of the policy so far: {self.said(self.value)}\n"
             + "".join(f"{note}\n" for note in self.notes)
@@ -553,7 +553,7 @@ class Study:
                 )
             if not self.learner.open_ended:
                 raise UnsupportedError(
-                    f"The learner {self._config['learner']!r} divides what its widths or its "
+                    f"The learner {self._design.learner!r} divides what its widths or its "
                     f"exploration may fail by among the {before:,} users that were planned, and "
                     f"cannot go on with {episodes:,}; close this study and start another. The "
                     f"learners 'flow-ucb' and 'trial' can be extended."
@@ -742,9 +742,9 @@ class Study:
         return self.mechanism.release(counts, sampler=sampler, support=support)
 
     def _learner(self) -> BatchLearner:
-        spec, problem = configs.learner_of(self._config), configs.problem_of(self._config)
-        rng, settings = self._generators["policy"], dict(self._config["settings"])
-        return make_batch_learner(spec, problem, self._trust, rng, settings)
+        design, rng = self._design, self._generators["policy"]
+        settings = dict(design.settings)
+        return make_batch_learner(design.spec, design.problem, design.trust_model, rng, settings)
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])

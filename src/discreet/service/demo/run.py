@@ -40,6 +40,7 @@ from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Service, Terms, make_tickets, setup_service
+from discreet.study.design import Design
 from discreet.study.study import Study
 
 LEARNER = "flow-ucb"
@@ -127,15 +128,17 @@ def set_up(
     service = setup_service(
         folder,
         Terms(purpose=world.purpose, patience=arrangement.patience, rehearsal=True),
-        trust=arrangement.trust,
+        Design(
+            learner=LEARNER,
+            trust=arrangement.trust,
+            states=list(world.states),
+            actions=list(world.actions),
+            steps=list(world.steps),
+            start_states=[world.states[s] for s in world.start],
+            episodes=arrangement.users,
+            seed=arrangement.seed,
+        ),
         url=url,
-        seed=arrangement.seed,
-        learner=LEARNER,
-        states=list(world.states),
-        actions=list(world.actions),
-        horizon=list(world.steps),
-        start_states=[world.states[s] for s in world.start],
-        episodes=arrangement.users,
     )
     make_tickets(folder, arrangement.users + arrangement.spare)
     text = json.dumps(world.description(), allow_nan=False)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from discreet._types import Plain
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
-from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, proofs
 from discreet.study.ledger import software
 
@@ -28,7 +27,7 @@ def gather(study: "Study", progress: Progress) -> tuple[list[Proof], Examined | 
     made = proofs(mechanism, _sizes(study), lambda text: progress(f"a certificate: {text}"))
     if mechanism.guarantee.notion == "none":
         return made, None
-    return made, examined(mechanism, trust_of(study.config).name, progress)
+    return made, examined(mechanism, mechanism.spec.trust, progress)
 
 
 def facts_of(study: "Study", proofs: list[Proof], audit: Examined | None) -> dict[str, Plain]:
