@@ -50,7 +50,7 @@ state to state 0 makes them a count of visits with the noise of a single counter
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -67,6 +67,7 @@ from discreet.mdp._arrays import unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.certificates.document import UNPROVEN, proven
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Account, Ledger
 from discreet.privacy.mechanisms.base import BatchMechanism
@@ -315,7 +316,7 @@ def release(
     if most > 1:
         places = most * people.number
         counts = Counts(places, counts.row_transitions, counts.row_rewards, counts.support)
-    mechanism = _calibrated(trust, slots.shape, statistics)
+    mechanism = _calibrated(trust, slots.shape, statistics, randomness.sampler.secure)
     return mechanism.release(counts, sampler=randomness.sampler, support=slots.support)
 
 
@@ -360,8 +361,15 @@ def logged(released: PrivateCounts) -> Logged:
 
 
 @lru_cache(maxsize=64)
-def _calibrated(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
-    return trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)
+def _calibrated(
+    trust: TrustModel, shape: Shape, statistics: tuple[str, ...], real: bool
+) -> BatchMechanism:
+    """Proven, if it is to protect real people; without a certificate its guarantee says so."""
+    found = trust.calibrate(shape, statistics=statistics, last_transitions=True, together=True)
+    one = found.guarantee
+    if not real or one.notion == "none" or proven(found):
+        return found
+    return replace(found, guarantee=replace(one, assumptions=(*one.assumptions, UNPROVEN)))
 
 
 class Released(NamedTuple):
@@ -407,6 +415,9 @@ def released(
             "the names that the readers of tables return."
         )
 
+    # What is not proven is refused here, before anybody is charged.
+    mechanism = _calibrated(trust, slots.shape, statistics, randomness.sampler.secure)
+
     def make() -> PrivateCounts:
         return release(
             data,
@@ -420,7 +431,7 @@ def released(
 
     if ledger is None or not randomness.sampler.secure:
         return Released(make(), given, people.number, None)
-    guarantee = _calibrated(trust, slots.shape, statistics).guarantee
+    guarantee = mechanism.guarantee
     if guarantee.notion == "none":
         raise UnsupportedError(
             "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "

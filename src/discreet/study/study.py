@@ -41,6 +41,7 @@ from discreet.learners.estimate import Estimate
 from discreet.learners.learn import make_batch_learner
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.certificates.document import proven
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.base import BatchMechanism, Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
@@ -166,6 +167,8 @@ class Study:
                 f"Expected episodes >= {fresh.min_users}, the smallest release of this guarantee, "
                 f"got episodes={fresh.episodes}."
             )
+        if fresh._secure and fresh.mechanism.guarantee.notion != "none":
+            proven(fresh.mechanism)
         fresh.learner.ask()
         state = fresh._state()
         event = Event("start", {"guarantee": str(fresh.guarantee)}, state)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,6 +20,10 @@ from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up
 FORMAT = "discreet-certificate/1"
 NOT_COVERED = verifier.NOT_COVERED
 """What no certificate says anything about."""
+
+
+UNPROVEN = "the noise is enough: no certificate covers this release"
+"""What a guarantee assumes whose noise nobody has proven."""
 
 
 class CertificateError(CalibrationError):
@@ -210,6 +215,27 @@ def certify_claim(claim: Claim, *, progress: Progress = lambda _: None) -> Certi
     bound = rounded(bound, claim.delta)
     seconds = time.process_time() - start
     return Certificate(claim=claim, bound=bound, method=method, seconds=seconds)
+
+
+@lru_cache(maxsize=64)
+def proven(mechanism: Certifiable) -> bool:
+    """Prove, before anything real is released, that the noise is enough: True if it is.
+
+    What no certificate covers (a mechanism of one's own, m episodes of a person in one release) is
+    False, and whoever releases it says so.
+
+    Raises:
+        CertificateError: the noise was not proven to be enough.
+    """
+    if getattr(mechanism, "per_batch", False):
+        return False
+    try:
+        certificate = certify(mechanism)
+    except UnsupportedError:
+        return False
+    if not certificate.holds:
+        raise CertificateError(f"Nothing was released. {certificate.sentence()}")
+    return True
 
 
 def verify(
