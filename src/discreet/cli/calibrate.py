@@ -204,11 +204,9 @@ def _details(report: "CalibrationReport") -> list[str]:
 
 
 def _bits(bits: dict[str, float]) -> str:
-    drawn = f"one with probability {rounded_down(bits['probability'])}"
-    if bits["drawn_from_a_table"]:
-        drawn = "the number of ones drawn from a table"
     return (
-        f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {drawn} "
+        f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, one with "
+        f"probability {rounded_down(bits['probability'])} "
         f"(as good as {math.floor(bits['fair_bits_in_all']):,} fair bits in all)."
     )
 

@@ -127,14 +127,6 @@ def test_who_is_not_honest_adds_no_noise():
     assert claim_of(plan, users=50).release["honest"] == "1/2"
 
 
-def test_jumps_of_ones_are_a_table():
-    shape = Shape(states=2, actions=2, horizon=2)
-    plan = Shuffle(epsilon=10, delta=1e-6, mechanism="bits").calibrate(shape)
-    noise = noise_of(plan, users=1000)
-    assert (noise["name"], noise["draws"]) == ("table", 1000)
-    assert noise["weights"] == list(plan.bits(1000).weights)
-
-
 def test_flips_are_read_with_the_bits_that_change():
     plan = plan_of("local", "continual", "randomized-response", delta=0, statistics=("rewards",))
     assert Fraction(noise_of(plan)["flip"]) == Fraction(plan.flip)

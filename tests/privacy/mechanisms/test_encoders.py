@@ -136,7 +136,7 @@ def test_who_leaves_the_policy_counts_as_nothing_from_there_on(statistics):
     cells = np.flatnonzero(cell_mask(support, statistics, stationary=False))
     report = AdditiveEncoder(SHAPE, statistics, cells, False, Silent()).encode(*EPISODE, sampler())
     assert not report.any()
-    bits = BitsEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), support)
+    bits = BitsEncoder(SHAPE, statistics, NoiseBits(1, 0.0), support)
     assert not bits.encode(*EPISODE, sampler())[:, 1].any()
     inside = AdditiveEncoder(SHAPE, ("visits",), np.arange(12), False, Silent()).encode(
         *EPISODE, sampler()

@@ -1,202 +1,22 @@
-"""The least noise that keeps a guarantee: discrete Gaussian, binomial, and noise bits of users.
-
-**Noise that jumps.** A user adds nothing almost always, and sometimes several ones.
-
-A user's noise bits for one counter need not be independent: after the shuffler only their sum over
-all users is seen, so each user may send *any* number X of ones among a constant number 2t of bits.
-The noise is then the sum of n independent copies of X, and a distribution that splits into n equal
-parts for every n (an infinitely divisible one) can be had at every batch size.
-
-Independent bits cannot do what this can. At large epsilon the edge of their support decides: nobody
-draws a one with probability (1-p)^(nm), and a counter that is there cannot have fallen, an infinite
-loss. All of it must fit into delta, which takes a variance of about log(moves/delta) however large
-epsilon is (std 3.9 for 6 moves and delta = 1e-6). X that is as often t+k as t-k has no such edge.
-
-**The distribution.** X - t is a difference of two negative binomials of shape alpha/n, cut to
--t .. t. The sum over users is, but for the cut, the difference of two negative binomials of shape
-alpha: for alpha = 1 discrete Laplace noise, for large alpha the difference of two Poisson variables
-(Skellam), close to Gaussian noise with heavier tails, which helps; in between it is better than
-both.
-
-**Exactness.** X is drawn from integer weights, and delta is computed for exactly these weights: the
-n-fold convolution by repeated squaring of positive numbers (no transform, so the tails are accurate
-to 1e-13 of themselves), in a window; what falls out of the window is counted as an infinite loss.
-"""
+"""The least noise that keeps a guarantee: discrete Gaussian, Laplace, and noise bits of users."""
 
 import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from discreet import _validate
-from discreet._types import FloatArray, IntArray
+from discreet._types import IntArray
 from discreet.errors import CalibrationError
 from discreet.privacy.accounting.closed_forms import (
     gaussian_sigma,
-    gaussian_variance,
     laplace_scale,
-    laplace_variance,
 )
 from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.accounting.lattice import discrete_laplace_delta
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.accounting.piles import worst_gaussian_delta
 from discreet.privacy.sampling.samplers import Sampler
-
-Weights = tuple[int, ...]
-
-_SHAPES = (1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 1e4)
-"""From Laplace to Skellam."""
-REACHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
-"""Values of t that are tried."""
-_MANY = 1_000_000
-"""Users of the batch at which the shape and the reach are chosen: the parts are nearly limits."""
-_NEAR = 1.02
-"""Fewer messages are preferred to the last two per cent of noise."""
-WIDEST = 20.0
-"""Standard deviation up to which jumps are tried: beyond it they would take long tables."""
-_LEAST = 0.05
-"""Standard deviation from which the search starts at very large epsilon, where none is needed."""
-_TOTAL = 2.0**60
-
-
-def jump_weights(shape: float, variance: float, users: int, reach: int) -> Weights:
-    """Integer weights of X = 0 .. 2·reach (t) for one of ``users`` users.
-
-    ``shape`` (alpha) and ``variance``, before the cut, are those of the sum over all users.
-    """
-    slope = 2 * shape / variance
-    ratio = 0.5 * (2 + slope - math.sqrt(slope * (4 + slope)))  # 2·alpha·r/(1-r)² = variance
-    # A negative binomial: P(k) is P(k - 1) times (k - 1 + shape/users)/k·ratio.
-    own, k = shape / users, np.arange(1, 8 * reach + 64)
-    steps = np.cumprod(np.concatenate([[1.0], (k - 1 + own) / k * ratio]))
-    part = np.asarray(math.exp(own * math.log1p(-ratio)) * steps)
-    jumps = np.array([part[: part.size - k] @ part[k:] for k in range(reach + 1)])
-    whole = np.rint(jumps / (2 * jumps.sum() - jumps[0]) * _TOTAL).astype(np.int64)
-    whole = whole[: int(np.flatnonzero(whole)[-1]) + 1]
-    return tuple(np.concatenate([whole[:0:-1], whole]).tolist())
-
-
-def weights_variance(weights: Weights) -> float:
-    """Variance of one user's X.
-
-    >>> weights_variance((1, 2, 1))
-    0.5
-    """
-    table = np.array(weights, np.float64)
-    offsets = np.arange(table.size) - (table.size - 1) / 2
-    return float(table @ offsets**2 / table.sum())
-
-
-@functools.lru_cache(maxsize=64)
-def jumps_pmf(weights: Weights, users: int, tail: float = 1e-20) -> NoisePmf:
-    """The sum of X - t over ``users`` users; up to ``tail`` of it may be left out of the table.
-
-    >>> round(jumps_pmf((1, 2, 1), 8).variance, 9)
-    4.0
-    """
-    one = np.array(weights, np.float64)
-    one /= one.sum()
-    window = _window(one, users, tail)
-    total, power, left = np.ones(1), one, users
-    while left:
-        if left & 1:
-            total = _cut(np.convolve(total, power), window)
-        left >>= 1
-        if left:
-            power = _cut(np.convolve(power, power), window)
-    used = total[total > 0]  # the ends may underflow, symmetrically
-    return NoisePmf(-(used.size // 2), np.log(used), 2 * tail)
-
-
-def _window(one: FloatArray, users: int, tail: float) -> int:
-    """The half-width of a window from which squarings lose at most ``tail`` of the sum.
-
-    What is lost belongs to outcomes in which some block of users that is convolved (fewer than
-    4·users blocks in all, none of more than ``users`` users) has a sum outside the window. For each
-    block and side Chernoff's bound is at most exp(users·log_mgf(s) - s·window).
-    """
-    reach = one.size // 2
-    rates = np.geomspace(1e-4, 60.0 / reach, 300)
-    jumps = np.arange(-reach, reach + 1)
-    log_mgf = np.log1p(one @ np.expm1(np.outer(jumps, rates)))
-    bound = (users * log_mgf + math.log(8 * users / tail)) / rates
-    return min(users * reach, math.ceil(float(bound.min())))
-
-
-def _cut(masses: FloatArray, window: int) -> FloatArray:
-    surplus = masses.size // 2 - window
-    return masses[surplus:-surplus] if surplus > 0 else masses
-
-
-def central_std(moves: int, epsilon: float, delta: float) -> float:
-    """The least of the two central mechanisms: what shuffle noise is held against."""
-    gaussian = gaussian_variance(gaussian_sigma(math.sqrt(moves), epsilon, delta))
-    try:
-        laplace = laplace_variance(laplace_scale(moves, epsilon))
-    except CalibrationError:  # too wide
-        laplace = math.inf
-    return math.sqrt(min(gaussian, laplace))
-
-
-@functools.lru_cache(maxsize=256)
-def jump_design(ups: int, downs: int, epsilon: float, delta: float) -> tuple[float, float, int]:
-    """Shape, variance and reach: the fewest messages within 2% of the least noise found."""
-
-    def least(shape: float, reach: int, most: float = math.inf) -> tuple[float, float]:
-        found = least_variance(shape, reach, _MANY, ups, downs, epsilon, delta, most)
-        return (_MANY * weights_variance(jump_weights(shape, found, _MANY, reach)), found)
-
-    best = min((*least(shape, REACHES[-1]), shape) for shape in _SHAPES)
-    most = best[0] * _NEAR**2
-    for reach in REACHES:
-        for shape in dict.fromkeys((best[2], _SHAPES[-1])):
-            try:
-                variance, found = least(shape, reach, 1.5 * best[1])
-            except CalibrationError:
-                continue
-            if variance <= most:
-                return shape, found, reach
-    return best[2], best[1], REACHES[-1]
-
-
-def least_variance(
-    shape: float,
-    reach: int,
-    users: int,
-    ups: int,
-    downs: int,
-    epsilon: float,
-    delta: float,
-    most: float = math.inf,
-) -> float:
-    """The least nominal variance (to 0.1%) that keeps the guarantee; the answer was checked."""
-
-    def holds(variance: float) -> bool:
-        weights = jump_weights(shape, variance, users, reach)
-        return jumps_deliver(weights, users, ups, downs, epsilon, delta)
-
-    start = max(_LEAST, central_std(ups + downs, epsilon, delta)) ** 2
-    low, high = 0.5 * start, start
-    while not holds(high):
-        low, high = high, 1.2 * high
-        if high > min(most, 20 * start):
-            raise CalibrationError("No jumps of this reach deliver this guarantee.")
-    while high > low * 1.001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def jumps_deliver(
-    weights: Weights, users: int, ups: int, downs: int, epsilon: float, delta: float
-) -> bool:
-    """Whether ``users`` users with these weights keep the guarantee."""
-    tail = min(1e-20, 1e-9 * delta)
-    return delta_of_moves(jumps_pmf(weights, users, tail), ups, downs, epsilon) <= delta
-
 
 # The least noise that delivers a guarantee, by exact composition.
 #
@@ -280,39 +100,26 @@ def binomial_trials(ups: int, downs: int, epsilon: float, delta: float) -> int:
 
 @dataclass(frozen=True)
 class NoiseBits:
-    """Noise bits of one user for one counter, each a one with ``probability``.
-
-    ``weights``: integer weights of 0, 1, ..., ``bits`` ones; empty for independent bits.
-    """
+    """Noise bits of one user for one counter, each a one with ``probability``."""
 
     bits: int
     probability: float
-    weights: Weights = ()
 
     def variance(self, users: int) -> float:
         """Variance of all users' noise on one counter."""
-        if self.weights:
-            return users * weights_variance(self.weights)
         return users * self.bits * self.probability * (1 - self.probability)
 
     def pmf(self, users: int) -> NoisePmf:
-        """The noise of ``users`` users together; where it is centred does not matter."""
-        if self.weights:
-            return jumps_pmf(self.weights, users)
+        """The noise of ``users`` users together."""
         return binomial_pmf(users * self.bits, self.probability)
 
     def draw(self, sampler: Sampler, users: int, size: int) -> IntArray:
         """Ones among the bits of ``users`` users, for ``size`` counters."""
-        if not self.weights:
-            return sampler.binomial(users * self.bits, self.probability, size)
-        table = np.array(self.weights, np.int64)
-        return sampler.table(table, size) if users == 1 else sampler.table_sum(table, users, size)
+        return sampler.binomial(users * self.bits, self.probability, size)
 
     @property
     def extremes(self) -> tuple[float, float]:
         """Probabilities that all bits of a user are ones, and that all are zeros."""
-        if self.weights:
-            return self.weights[-1] / sum(self.weights), self.weights[0] / sum(self.weights)
         return self.probability**self.bits, (1 - self.probability) ** self.bits
 
 
@@ -320,44 +127,8 @@ class NoiseBits:
 def noise_bits(users: int, ups: int, downs: int, epsilon: float, delta: float) -> NoiseBits:
     """What each of ``users`` honest users must add so that their noise together suffices.
 
-    Independent bits, unless they carry more than 3% more noise than the best central mechanism;
-    then jumps, if these are better. Both are checked exactly for this number of users.
-
-    >>> noise_bits(20_000, 18, 18, 1.0, 1e-6).bits, noise_bits(20_000, 6, 6, 10.0, 1e-6).bits
-    (1, 6)
-    """
-    plain = _independent_bits(users, ups, downs, epsilon, delta)
-    best = central_std(ups + downs, epsilon, delta)
-    if best > WIDEST or math.sqrt(plain.variance(users)) <= 1.03 * best:
-        return plain
-    jumping = _jumping_bits(users, ups, downs, epsilon, delta)
-    return min((b for b in (plain, jumping) if b), key=lambda b: b.variance(users))
-
-
-def _jumping_bits(
-    users: int, ups: int, downs: int, epsilon: float, delta: float
-) -> NoiseBits | None:
-    """Bits that come in jumps: small batches reach further than large ones."""
-    shape, variance, least = jump_design(ups, downs, epsilon, delta)
-    found: list[NoiseBits] = []
-    for reach in (r for r in REACHES if r >= least):
-
-        def holds(nominal: float, reach: int = reach) -> bool:
-            weights = jump_weights(shape, nominal, users, reach)
-            return jumps_deliver(weights, users, ups, downs, epsilon, delta)
-
-        try:
-            weights = jump_weights(shape, least_value(holds, variance, 1e-4, 4), users, reach)
-        except CalibrationError:
-            continue
-        found.append(NoiseBits(len(weights) - 1, 0.5, weights))
-        if found[-1].variance(users) <= 1.05 * variance:
-            return found[-1]
-    return min(found, key=lambda b: b.variance(users), default=None)
-
-
-def _independent_bits(users: int, ups: int, downs: int, epsilon: float, delta: float) -> NoiseBits:
-    """Bits that are drawn one by one.
+    >>> noise_bits(20_000, 18, 18, 1.0, 1e-6).bits
+    1
 
     With N = `binomial_trials`, each user adds m = ceil(N/users) bits with p(1-p) = N/(4·users·m):
     fair bits when users divides N, rare ones when there are many users. A lopsided binomial needs

@@ -2,9 +2,8 @@
 
 **The protocol.** For every counter a user sends its own bit (0 or 1) and m noise bits, each as a
 separate message ``(counter, bit)``. The number of messages per user and counter is constant. The
-noise bits are ones with probability p each, or, where that would take more noise than a trusted
-learner's (large epsilon), a number of ones drawn from a table and zeros for the rest (`jumps`). The
-shuffler permutes all messages of all users together.
+noise bits are ones with probability p each. The shuffler permutes all messages of all users
+together.
 
 **Proof.** After the shuffler a counter's messages are a uniformly random order of n(m + 1) bits, of
 which only the number of ones depends on data: the analyser's view is a function of the sums
@@ -157,12 +156,9 @@ class BitsBatch(BatchMechanism):
         """The noise bits of the reliable users of a batch."""
         if users is None:
             raise InvalidInputError("Shuffle noise depends on the batch: give users=...")
-        bits, moved = self.bits(users), {"ups": self.moves, "downs": self.moves}
-        if bits.weights:  # every user draws the number of ones from a table
-            weights = tuple(int(w) for w in bits.weights)
-            return "table", {"weights": weights, **moved, "draws": self.reliable(users)}
-        trials, probability = self.reliable(users) * bits.bits, Fraction(bits.probability)
-        return "binomial", {"trials": trials, "probability": probability, **moved}
+        bits = self.bits(users)
+        trials = self.reliable(users) * bits.bits
+        return "binomial", {"trials": trials, "probability": Fraction(bits.probability)}
 
     def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
         """The noise of every user."""
@@ -172,7 +168,6 @@ class BitsBatch(BatchMechanism):
                 "per_user_and_counter": each.bits,
                 "probability": each.probability,
                 "fair_bits_in_all": 4 * each.variance(users),
-                "drawn_from_a_table": bool(each.weights),
             },
         }
 
@@ -279,7 +274,6 @@ class BitsEncoder:
             "statistics": list(self.statistics),
             "bits": self.noise.bits,
             "probability": self.noise.probability,
-            "weights": list(self.noise.weights),
             "support": np.flatnonzero(self.support).tolist(),
         }
 
@@ -290,8 +284,7 @@ class BitsEncoder:
         shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])
         support = np.zeros(shape.visits, np.bool_)
         support.ravel()[data["support"]] = True
-        weights = tuple(int(w) for w in data.get("weights", ()))
-        noise = NoiseBits(int(data["bits"]), float(data["probability"]), weights)
+        noise = NoiseBits(int(data["bits"]), float(data["probability"]))
         return cls(shape, tuple(data["statistics"]), noise, support)
 
 
