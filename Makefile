@@ -28,7 +28,7 @@ tested += $(wildcard $(foreach file,$(sources),$(call mirror,$(file))))
 
 PYTEST = $(BIN)/pytest -q -n $(JOBS) --dist worksteal --durations=10
 
-.PHONY: run demo quick room fix test parts lint types imports tests mutants-sample mutants core-tests core-installed coverage wheel release docs bench bench-peers soak experiments clean help
+.PHONY: run demo quick room fix test parts lint types imports tests mutants-sample mutants half-noise core-tests core-installed coverage wheel release docs bench bench-peers soak experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -104,6 +104,9 @@ mutants-sample: $(VENV)/.dev  ## some of the planted privacy bugs, others with e
 
 mutants: $(VENV)/.dev  ## every planted privacy bug must be killed (minutes)
 	@$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
+
+half-noise: $(VENV)/.dev  ## half of all noise: for each mechanism and path a test must fail (minutes)
+	@$(BIN)/python tests/mutants/half_noise.py
 
 # What only extras bring is hidden from them; `core-installed` has an environment without extras, which takes longer.
 CORE = -m core $(shell grep -rl --include='test_*.py' mark.core tests)

@@ -81,6 +81,8 @@ def test_an_overspend_says_requested_remaining_difference():
 def test_bad_budgets(bad):
     with pytest.raises(InvalidInputError, match="epsilon"):
         Ledger(budget=Budget(bad))
+    with pytest.raises(InvalidInputError, match="delta"):
+        Ledger(budget=Budget(1, bad or 1))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(-0.1, 0), (0.1, -1), (0.1, 2), (float("nan"), 0)])
