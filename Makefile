@@ -97,7 +97,7 @@ imports: $(VENV)/.dev  ## which layer may import which
 	@$(call part,imports,$(BIN)/lint-imports)
 
 tests: $(VENV)/.dev  ## tests and doctests, warnings are errors
-	@$(call part,tests,$(PYTEST) --minimum-tests=7000)
+	@$(call part,tests,$(PYTEST) --minimum-tests=11000)
 
 mutants-sample: $(VENV)/.dev  ## some of the planted privacy bugs, others with every commit
 	@$(call part,mutants,$(BIN)/python tests/mutants/run.py --sample 6 --jobs $(JOBS))

@@ -34,7 +34,7 @@ def test_every_public_name_exists():
 def test_the_core_alone_finds_no_extra():
     """What `make core-tests` hides: a test that needs an extra fails there, or is skipped."""
     hide = f"import sys; sys.path.insert(0, {str(TESTS)!r})\nfrom helpers.core import *"
-    extras = "pyarrow", "flint", "starlette", "cryptography"
+    extras = "pyarrow", "openpyxl", "starlette", "cryptography"
     code = (
         f"{hide}\nhide_extras()\nimport importlib.util as util, numpy, opendp, discreet\n"
         f"print([name for name in {extras} if util.find_spec(name)], 'ray' in Core.hidden)"

@@ -318,7 +318,7 @@ def test_facts_are_the_operators_word_and_nothing_else_is(files, tmp_path):
 
 def settled_by(trust, learner="flow-ucb", stationary=False, **settings):
     """What `review` derives from a design, and what the mechanism of that study says of itself."""
-    problem = Problem(Shape(3, 2, 4), 5_000, np.ones(3, np.bool_), stationary)
+    problem = Problem(Shape(2, 2, 2), 5_000, np.ones(2, np.bool_), stationary)
     made = make_batch_learner(get_learner(learner), problem, trust, RNG, settings)
     said = made.mechanism.release_facts(5_000)
     bundle = Bundle(Path())
@@ -327,7 +327,7 @@ def settled_by(trust, learner="flow-ucb", stationary=False, **settings):
     bundle.said.design = {
         "learner": learner,
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
-        "names": {"states": 3, "actions": 2, "steps": 4},
+        "names": {"states": 2, "actions": 2, "steps": 2},
         "stationary": stationary,
         "settings": settings,
     }
