@@ -6,6 +6,7 @@ import pytest
 from discreet import Local, NoPrivacy, learn
 from discreet.errors import InvalidInputError
 from discreet.learners.continual import make_learner
+from discreet.learners.continual import planned as planned_by
 from discreet.learners.ldp_obi import LdpObi, LdpObiSettings, signed_values
 from discreet.mdp import RandomMDP, evaluate, solve, uniform_policy
 from discreet.privacy.sensitivity import STATISTICS
@@ -55,7 +56,7 @@ def one_action_known(users, plan):
 def test_an_untried_action_beats_a_known_reward_of_one(trust, constants):
     learner = obi(trust, constants=constants)
     for users in (100, 10_000, 99_999):
-        policy = learner.next_policy(one_action_known(users, learner.mechanism))
+        policy = planned_by(learner, one_action_known(users, learner.mechanism))
         assert np.array_equal(policy.actions, np.ones((2, 2))), users
 
 

@@ -9,6 +9,7 @@ from discreet import Central, Local, NoPrivacy, learn
 from discreet.errors import DiscreetError
 from discreet.learners import optimists as kernels
 from discreet.learners.continual import make_learner
+from discreet.learners.continual import planned as planned_by
 from discreet.learners.optimists import (
     Column,
     DpUcbvi,
@@ -367,7 +368,7 @@ def test_a_count_within_twice_the_error_says_nothing_to_pucb():
 def test_policy_optimisation_starts_uniform_and_moves_by_its_rate(constants):
     """Nothing is known: all Q values are equal, so the mirror step changes nothing."""
     learner = learner_of(PrivateUcbPo, NoPrivacy(), constants=constants)
-    policy = learner.next_policy(no_counts(learner.mechanism))
+    policy = planned_by(learner, no_counts(learner.mechanism))
     np.testing.assert_allclose(policy.distribution(MDP.shape), 1 / A)
     np.testing.assert_allclose(learner.room[0].memory[1], 1 / A)
     scale = {"theory": 1.0, "practical": 20.0}[constants]

@@ -11,7 +11,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Checked, Floats, Plain
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
 from discreet.learners.base import BatchLearner, ContinualLearner
-from discreet.learners.continual import make_learner
+from discreet.learners.continual import make_learner, planned
 from discreet.learners.learn import (
     continual_kind,
     declared_stationary,
@@ -200,7 +200,7 @@ def _play(
         mechanism, played = continual_learner.mechanism, _Played(continual_learner, [], [])
         stream, counts = SimulatedUsers(mdp, mechanism, seeds), no_counts(mechanism)
         for user in range(mechanism.episodes):
-            policy = continual_learner.next_policy(counts)
+            policy = planned(continual_learner, counts)
             played.asked.append((1, policy.key))
             played.released.append(stream.add(policy, continual_learner.rng))
             counts = (played.released if told is None else told)[user]

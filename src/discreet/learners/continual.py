@@ -97,7 +97,7 @@ def run_continual(
     if not isinstance(mdp, TabularMDP):
         users, counts = SimulatedUsers(mdp, learner.mechanism, seeds), no_counts(learner.mechanism)
         for _ in range(episodes):
-            policy = learner.next_policy(counts)
+            policy = planned(learner, counts)
             counts = users.add(policy, learner.rng)
         earned = users.returns
     elif learner.planner() is None:
@@ -195,7 +195,10 @@ def left_behind(learner: ContinualLearner, policy: NextPolicy) -> Policy:
 
 
 def planned(learner: ContinualLearner, counts: PrivateCounts) -> Policy:
-    """What its planner chooses for the next user, from the counts of all users before."""
+    """The policy for the next user, from the counts of all users before."""
+    own = learner.next_policy(counts)
+    if own is not None:
+        return own
     if counts.transitions is None or counts.visits is None or counts.rewards is None:
         raise UnsupportedError(
             f"Continual learners need the statistics {', '.join(STATISTICS)}; one is missing."
@@ -216,7 +219,7 @@ def walk(
     stream, meter = SimulatedUsers(mdp, learner.mechanism, seeds), RegretMeter(mdp)
     counts = no_counts(learner.mechanism)
     for _ in range(learner.mechanism.episodes):
-        policy = learner.next_policy(counts)
+        policy = planned(learner, counts)
         yield policy, meter.regret(policy)
         counts = stream.add(policy, learner.rng)
 
