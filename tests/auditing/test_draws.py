@@ -19,7 +19,7 @@ from discreet.auditing.draws import (
 )
 from discreet.auditing.examine import FORGOTTEN, TOLERANCE, UNUSED, Finding, examine
 from discreet.auditing.layered import layered_cases
-from discreet.auditing.paths import VECTOR_BLOCK, episodes_path, short_paths
+from discreet.auditing.paths import BLOCK, episodes_path, short_paths
 from discreet.privacy import SimulationSampler
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers import toys
@@ -53,7 +53,7 @@ VECTORS = [case for entry in EXACT if entry.adds_noise for case in vector_cases(
 OTHERS = {
     f"{case.kind}-{case.mechanism}-{case.path}": case.paths[0]
     for case in (*VECTORS, *layered_cases(EXACT))
-    if not case.path.startswith(VECTOR_BLOCK)
+    if not case.path.startswith(BLOCK)
 }
 
 

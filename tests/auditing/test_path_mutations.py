@@ -329,7 +329,7 @@ def test_a_vector_release_of_half_the_reach():
     )
     assert check_mechanism(plan).ok
     problems = said(dataclasses.replace(plan, noise=half.noise))
-    assert "VectorRelease.add (sensitivity 4): The release delivers epsilon=2" in problems
+    assert "add (sensitivity 4): The release delivers epsilon=2" in problems
 
 
 class BentResponse(RandomizedResponseBatch):

@@ -18,8 +18,6 @@ from discreet.auditing.paths import (
     BATCH_WAYS,
     BLOCK,
     KINDS,
-    VECTOR_ADD,
-    VECTOR_BLOCK,
     WAYS,
     Kind,
     _histogram,
@@ -473,7 +471,7 @@ def test_different_cells_where_the_reach_is_half_up_and_half_down():
 
 def test_every_user_is_replaced_at_every_place():
     paths = list(vector_paths(vectors_of(4)))
-    assert [path.name for path in paths] == [VECTOR_ADD, VECTOR_BLOCK]
+    assert [path.name for path in paths] == [ADD, BLOCK]
     for path in paths:
         assert list(path.neighbours) == [
             f"{label}, user {place}"
@@ -481,7 +479,7 @@ def test_every_user_is_replaced_at_every_place():
             for place in (1, 2, 3)
         ]
         assert (path.releases, path.cells, path.kind) == (3, 4, "vector")
-        assert path.blocks == (path.name == VECTOR_BLOCK)
+        assert path.blocks == (path.name == BLOCK)
 
 
 def test_no_more_releases_are_watched_than_there_are():

@@ -279,7 +279,7 @@ class LayeredNoise:
 
     def __init__(self, mechanism: LayeredMechanism, sampler: Sampler) -> None:
         self.mechanism, self._sampler = mechanism, sampler
-        self._releases = [vectors.open(sampler) for vectors in mechanism.vectors()]
+        self._runs = [(vectors, vectors.open(sampler)) for vectors in mechanism.vectors()]
 
     def block(self, episodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Noise of the next episodes on transitions, visits and losses, ``[episodes, ...]``.
@@ -289,8 +289,8 @@ class LayeredNoise:
         """
         size, loss_noise = self.mechanism.size, self.mechanism.loss_noise
         drawn: dict[str, NumberArray] = {}
-        for release in self._releases:
-            drawn |= release.mechanism.split(release.noise_block(episodes))
+        for vectors, run in self._runs:
+            drawn |= vectors.split(run.block(episodes))
         if loss_noise is not None:
             drawn["losses"] = loss_noise.draw(self._sampler, (episodes, size.pairs))
         real = {"transitions": size.real_triples, "visits": size.real_pairs}

@@ -46,7 +46,6 @@ User = TypeVar("User")
 RELEASE, SIMULATE, REPORTS = "release", "simulate", "release_reports"
 EPISODES = "Trajectories.counts, release"
 ADD, BLOCK = "add", "block"
-VECTOR_ADD, VECTOR_BLOCK = "VectorRelease.add", "VectorRelease.noise_block"
 _SHORT, _SHORT_VECTORS = 16, 6
 """Releases that are watched in detail."""
 LONG = 256
@@ -491,19 +490,18 @@ def vector_paths(mechanism: VectorMechanism, watch: int = _SHORT_VECTORS) -> Ite
     note = f"sensitivity {moved.units}" + (f", {moved.pile} in one cell" if moved.pile > 1 else "")
 
     def add(users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
-        stream = mechanism.open(sampler)
-        parts = (part for user in users for part in stream.add(mechanism.split(user)).values())
-        return np.concatenate(list(parts))
+        run = mechanism.open(sampler)
+        return np.concatenate([run.add(user) for user in users]) * mechanism.noise.unit
 
     def block(users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
-        noise = mechanism.open(sampler).noise_block(len(users))  # the caller adds what is true
+        noise = mechanism.open(sampler).block(len(users))  # the caller adds what is true
         public: FloatArray = (noise + np.cumsum(users, axis=0)).ravel()
         return public
 
-    for name, way in ((VECTOR_ADD, add), (VECTOR_BLOCK, block)):
+    for name, way in ((ADD, add), (BLOCK, block)):
         base, worlds = sequences(way, usual, placed, watch)
         path = Path(name, "vector", base, worlds, releases=watch, cells=mechanism.cells, note=note)
-        yield replace(path, blocks=name == VECTOR_BLOCK)
+        yield replace(path, blocks=name == BLOCK)
 
 
 def furthest(mechanism: VectorMechanism) -> tuple[IntArray, dict[str, IntArray]]:

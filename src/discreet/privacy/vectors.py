@@ -19,10 +19,9 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.noise import CumulativeNoise
+from discreet.privacy.mechanisms.noise import CumulativeNoise, NoiseRun
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -61,52 +60,9 @@ class VectorMechanism:
             start += size
         return parts
 
-    def open(self, sampler: Sampler) -> "VectorRelease":
-        """Start a run; it is used once."""
-        return VectorRelease(self, sampler)
-
-
-class VectorRelease:
-    """One running release of named vectors."""
-
-    def __init__(self, mechanism: VectorMechanism, sampler: Sampler) -> None:
-        self.mechanism = mechanism
-        self.sampler = sampler
-        self._run = mechanism.noise.start(mechanism.cells, sampler)
-
-    def noise_block(self, episodes: int) -> FloatArray:
-        """Noise on each cumulative counter after each of the next releases."""
-        return self._run.block(episodes)
-
-    def add(self, vectors: Mapping[str, IntArray]) -> dict[str, FloatArray]:
-        """Take one more user's vectors and return the cumulative private ones."""
-        mechanism = self.mechanism
-        if set(vectors) != set(mechanism.sizes):
-            raise InvalidInputError(f"Expected {sorted(mechanism.sizes)}, got {sorted(vectors)}.")
-        for name, size in mechanism.sizes.items():
-            value = np.asarray(vectors[name])
-            if value.shape != (size,) or not np.issubdtype(value.dtype, np.integer):
-                raise InvalidInputError(
-                    f"Expected {name} to be {size} integers, got {value.dtype} {value.shape}; "
-                    f"round numbers in [0, 1] with `round_to_bits`."
-                )
-        user = np.concatenate([vectors[name] for name in mechanism.sizes])
-        _check_moves(user, mechanism.sensitivity)
-        return mechanism.split(debias(self._run.add(user), mechanism.noise.unit, 0.0))
-
-
-def _check_moves(user: IntArray, sensitivity: Sensitivity) -> None:
-    """Refuse a vector that, in place of another, could move further than the mechanism covers."""
-    if ((user < 0) | (user > sensitivity.pile)).any():
-        raise InvalidInputError(
-            f"Expected values from 0 to {sensitivity.pile}, as the sensitivity says; nothing was "
-            f"added."
-        )
-    if sensitivity.pile * user.size > sensitivity.units < 2 * int(user.sum()):
-        raise InvalidInputError(
-            f"Expected a total of at most {sensitivity.units // 2}, half of the mechanism's "
-            f"sensitivity, got {int(user.sum())}; nothing was added."
-        )
+    def open(self, sampler: Sampler) -> NoiseRun:
+        """Start a simulated run, on all cells in the order of the names; it is used once."""
+        return self.noise.start(self.cells, sampler)
 
 
 def calibrate_vectors(

@@ -219,14 +219,7 @@ class AddedOnce:
         last = request.last_transitions or not centred
         m = _participations(trust)
         together = request.together and m > 1
-        sensitivity = Sensitivity.of(
-            shape.horizon,
-            statistics,
-            last_transitions=last,
-            participations=m,
-            together=together,
-        )
-        noise, guarantee = self.design(trust, sensitivity)
+        noise, guarantee = self.design(trust, request._replace(last_transitions=last).moved(m))
         if together:
             guarantee = replace(guarantee, assumptions=drawn_of(m))
         check_exact(noise.variance)
@@ -259,14 +252,8 @@ class AddedContinually:
         _check_who_adds(spec, by_devices=self.by_devices)
         last = request.last_transitions or not self.by_devices
         separation = 1 if self.by_devices else getattr(trust, "separation", 1)
-        sensitivity = Sensitivity.of(
-            request.shape.horizon,
-            request.statistics,
-            stationary=request.stationary,
-            last_transitions=last,
-            participations=_participations(trust),
-            separation=separation,
-        )
+        asked = request._replace(last_transitions=last)
+        sensitivity = asked.moved(_participations(trust), separation=separation)
         noise, guarantee = self.design(trust, sensitivity, request.episodes)
         if self.by_devices and not isinstance(noise, IndependentNoise):
             raise InvalidInputError(

@@ -88,7 +88,7 @@ from discreet.privacy.mechanisms.base import (
 from discreet.privacy.mechanisms.cells import Cells
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import CENTRED, Sensitivity
+from discreet.privacy.sensitivity import CENTRED
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
@@ -144,12 +144,7 @@ class HistogramBatch(BatchMechanism):
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         request.check()
         last = request.last_transitions
-        moves = Sensitivity.of(
-            request.shape.horizon,
-            request.statistics,
-            last_transitions=last,
-            participations=trust.participations,
-        ).moves
+        moves = request.moved(trust.participations).moves
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism
         return {
