@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.options import Json
-from discreet.cli.output import echo_json, print_table, say
+from discreet.cli.output import Table, answer
 from discreet.errors import UnsupportedError
 
 
@@ -22,10 +22,7 @@ def command(
         raise UnsupportedError("The benchmarks live in the repository; run this in a clone of it.")
     sys.path.insert(0, str(Path.cwd()))
     rows = importlib.import_module("benchmarks").run_all(quick, only)
-    if json:
-        echo_json({"results": rows})
-        return
-    print_table(
+    table = Table(
         "Speed against peers, in processor time",
         ["task", "ours", "peer", "unit", "times faster", "spread", "peer is"],
         [
@@ -42,6 +39,5 @@ def command(
         ],
         right=(1, 2, 4, 5),
     )
-    for row in rows:
-        if row["note"]:
-            say(f"{row['task']}: {row['note']}")
+    noted = [f"{row['task']}: {row['note']}" for row in rows if row["note"]]
+    answer({"results": rows}, [table, *noted], json=json)

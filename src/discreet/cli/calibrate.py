@@ -1,6 +1,7 @@
 """`discreet calibrate`: what a guarantee costs, before anything is collected."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from discreet.cli.options import GuaranteeOptions, Json, ReleaseOptions, grouped
-from discreet.cli.output import echo_json, print_table, say, warn_of_guarantee
+from discreet.cli.output import Table, answer, warn_of_guarantee
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:
@@ -70,19 +71,14 @@ def costs(
                 f"Expected schedule batch or continual, got schedule={schedule!r}."
             )
         warn_of_guarantee(guarantee.wanted, guarantee.delta)
-        if json:
-            echo_json({"results": [r.to_dict() for r in reports]})
-        else:
-            _show_comparison(reports, release.users)
+        plain = {"results": [r.to_dict() for r in reports]}
+        answer(plain, [_comparison(reports, release.users)], json=json)
         return
     report = cost(guarantee.trust, schedule or "batch")
     warn_of_guarantee(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
         report = replace(report, run=_run(learner, guarantee, release))
-    if json:
-        echo_json(report.to_dict())
-    else:
-        _print_report(report)
+    answer(report.to_dict(), _shown(report), json=json)
 
 
 command = grouped(costs)
@@ -107,7 +103,7 @@ def _run(
     return run_traffic(mechanism, result.extras["batches"])
 
 
-def _show_comparison(reports: "list[CalibrationReport]", users: int) -> None:
+def _comparison(reports: "list[CalibrationReport]", users: int) -> Table:
     rows = []
     for report in reports:
         name = "visits" if "visits" in report.noise_std else next(iter(report.noise_std))
@@ -123,7 +119,7 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int) -> None:
             "-" if printed is None else rounded_noise(printed),
         )
         rows.append(row)
-    print_table(
+    return Table(
         f"Noise on one counter after {users:,} users",
         (
             "trust",
@@ -140,9 +136,9 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int) -> None:
     )
 
 
-def _print_report(report: "CalibrationReport") -> None:
+def _shown(report: "CalibrationReport") -> Iterator[Table | str]:
     shape, printed = report.shape, report.paper_noise_std or {}
-    print_table(
+    yield Table(
         f"{report.trust} {report.schedule}, mechanism {report.mechanism} ({report.calibration}): "
         f"S={shape.states}, A={shape.actions}, H={shape.horizon}, {report.users:,} users",
         ("statistic", "noise std", "mean count", "noise / count", "papers' noise"),
@@ -159,15 +155,12 @@ def _print_report(report: "CalibrationReport") -> None:
         right=(1, 2, 3, 4),
         caption="Mean counts per step if users spread evenly over states and actions.",
     )
-    say(f"Guarantee: {report.guarantee}.")
-    for text in report.guarantee.assumptions:
-        say(f"  assuming that {text}")
+    yield f"Guarantee: {report.guarantee}."
+    yield from (f"  assuming that {text}" for text in report.guarantee.assumptions)
     if report.concentrated is not None and report.guarantee.rho is None:
-        say(f"Also {rounded_up(report.concentrated)}-zCDP: the noise is Gaussian.")
-    for one in report.implies:
-        say(f"It implies {one.guarantee}: {one.reason}.")
-    for line in _details(report):
-        say(line)
+        yield f"Also {rounded_up(report.concentrated)}-zCDP: the noise is Gaussian."
+    yield from (f"It implies {one.guarantee}: {one.reason}." for one in report.implies)
+    yield from _details(report)
 
 
 def _details(report: "CalibrationReport") -> list[str]:

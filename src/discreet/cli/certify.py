@@ -1,6 +1,7 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from discreet.cli.options import (
     ReleaseOptions,
     grouped,
 )
-from discreet.cli.output import FACTS, Progress, check_target, echo_json, print_table, say, warn
+from discreet.cli.output import Progress, Table, answer, check_target, facts
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
@@ -75,7 +76,7 @@ def proof(
     if verify is not None:
         if output is not None:
             raise InvalidInputError("--verify writes nothing: leave --output out.")
-        _verify(verify, _asked(_typed(context), guarantee, release, design), as_json=json)
+        _verify(verify, _asked(_typed(context), guarantee, release, design), json=json)
         return
     if design is not None:
         raise InvalidInputError("--for belongs to --verify FILE: give the certificate, too.")
@@ -95,23 +96,19 @@ def proof(
             ) from None
     if output is not None and made.holds:
         made.write(output)
-    if json:
-        echo_json(
-            {
-                "holds": made.holds,
-                "bound": float(made.bound),
-                "delta": float(made.claim.delta),
-                "ratio": made.ratio,
-                "seconds": made.seconds,
-                "output": str(output) if output is not None and made.holds else None,
-                "not_covered": list(NOT_COVERED),
-                "certificate": made.to_dict(),
-            }
-        )
-    else:
-        _print(made, output)
-    if not made.holds:
-        warn(f"Error: {made.sentence()}")
+    plain = {
+        "holds": made.holds,
+        "bound": float(made.bound),
+        "delta": float(made.claim.delta),
+        "ratio": made.ratio,
+        "seconds": made.seconds,
+        "output": str(output) if output is not None and made.holds else None,
+        "not_covered": list(NOT_COVERED),
+        "certificate": made.to_dict(),
+    }
+    failed = [] if made.holds else [f"Error: {made.sentence()}"]
+    answer(plain, _shown(made, output), json=json, notes=failed)
+    if failed:
         raise typer.Exit(1)
 
 
@@ -154,7 +151,7 @@ def _mechanism(
     return usual_batch(trust, release.shape, release.counters), release.users
 
 
-def _print(certificate: "Certificate", output: Path | None) -> None:
+def _shown(certificate: "Certificate", output: Path | None) -> Iterator[Table | str]:
     from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.document import NOT_COVERED
 
@@ -170,12 +167,12 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
         ("bound / delta", rounded_up(ratio, 9) if claim.delta else "exact, delta is 0"),
         ("time", f"{certificate.seconds:.2f} s"),
     ]
-    print_table(f"Certificate for {claim.release['mechanism']}", FACTS, rows)
+    yield facts(f"Certificate for {claim.release['mechanism']}", rows)
     if certificate.holds:
-        say(f"Certified: {certificate.sentence()} {verifier.claim(certificate.to_dict())}")
+        yield f"Certified: {certificate.sentence()} {verifier.claim(certificate.to_dict())}"
     if output is not None and certificate.holds:
-        say(f"Written to {output}; check it with: discreet certify --verify {output}")
-    say(f"Not covered: {'; '.join(NOT_COVERED)}.")
+        yield f"Written to {output}; check it with: discreet certify --verify {output}"
+    yield f"Not covered: {'; '.join(NOT_COVERED)}."
 
 
 def _short(value: object) -> str:
@@ -229,7 +226,7 @@ def _typed(context: typer.Context) -> set[str]:
 
 
 def _verify(
-    path: Path, asked: "tuple[Certifiable, int | None, float] | None", *, as_json: bool
+    path: Path, asked: "tuple[Certifiable, int | None, float] | None", *, json: bool
 ) -> None:
     from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.document import claim_of
@@ -247,14 +244,9 @@ def _verify(
             # A design has batches of many sizes: the stated one.
             verifier.compare(data, claim_of(mechanism, users=users or stated).to_dict())
     except verifier.Refused as refused:
-        if as_json:
-            echo_json({"verified": False, "reason": str(refused)})
-        warn(f"Error: {path} is refused: {refused}")
+        plain = {"verified": False, "reason": str(refused)}
+        answer(plain, [], json=json, notes=[f"Error: {path} is refused: {refused}"])
         raise typer.Exit(1) from None
-    if as_json:
-        echo_json({"verified": True, "compared": asked is not None, **found})
-        return
-    for line in verifier.report(found):
-        say(line)
-    if asked is not None:
-        say("It is a certificate of what was asked for.")
+    plain = {"verified": True, "compared": asked is not None, **found}
+    compared = ["It is a certificate of what was asked for."] * (asked is not None)
+    answer(plain, [*verifier.report(found), *compared], json=json)

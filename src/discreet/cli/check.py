@@ -1,13 +1,14 @@
 """`discreet check` and `discreet audit`: does everything keep its rules and its guarantee?"""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.options import Json, environments, learners, parse_settings
-from discreet.cli.output import Progress, echo_json, print_table, say, warn
+from discreet.cli.output import Progress, Table, answer, warn
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
@@ -47,15 +48,11 @@ def check_learner(
     given: dict[str, Any] = dict(parse_settings(settings or []))
     with Progress(quiet=json) as progress:
         report = check(name, progress=lambda step: progress(f"{name}: {step}"), **given)
-    if json:
-        echo_json(report.to_dict())
-    else:
-        rows = [[rule, "holds"] for rule in report.passed]
-        failed = [problem.partition(": ") for problem in report.problems]
-        rows += [[rule, f"FAILS: {why}"] for rule, _, why in failed]
-        unseen = [sentence.partition(": ") for sentence in report.unchecked]
-        rows += [[rule, f"not checked: {why}"] for rule, _, why in unseen]
-        print_table(f"Learner {name}", ["rule", "result"], rows)
+    rows = [[rule, "holds"] for rule in report.passed]
+    for said, sentences in (("FAILS", report.problems), ("not checked", report.unchecked)):
+        parts = [sentence.partition(": ") for sentence in sentences]
+        rows += [[rule, f"{said}: {why}"] for rule, _, why in parts]
+    answer(report.to_dict(), [Table(f"Learner {name}", ["rule", "result"], rows)], json=json)
     if report.problems:
         raise typer.Exit(1)
 
@@ -95,12 +92,10 @@ def check_mdp(
         raise InvalidInputError("Expected no parameters with --all; check one environment by name.")
     names = environment_names() if name is None else [name]
     reports = [check(make(each, **parameters)) for each in names]
-    if json:
-        dicts = [report.to_dict() for report in reports]
-        echo_json({"results": dicts} if all_ else dicts[0])
-    else:
-        _show(reports)
-    if any(report.problems for report in reports):
+    dicts = [report.to_dict() for report in reports]
+    wrong = [f"{one.name}: {problem}" for one in reports for problem in one.problems]
+    answer({"results": dicts} if all_ else dicts[0], [_table(reports)], json=json, notes=wrong)
+    if wrong:
         raise typer.Exit(1)
 
 
@@ -127,12 +122,11 @@ def check_mechanism(
             return check(label, progress=lambda step: progress(f"{label}: {step}")).problems
 
         found = [(entry.name, problems(entry.name)) for entry in chosen]
-    if json:
-        results = [{"name": label, "problems": list(wrong)} for label, wrong in found]
-        echo_json(results[0] if len(results) == 1 else {"results": results})
-    else:
-        rows = [(label, " ".join(wrong) or "none") for label, wrong in found]
-        print_table("Mechanisms: ways in which privacy is lost", ("mechanism", "problems"), rows)
+    results = [{"name": label, "problems": list(wrong)} for label, wrong in found]
+    rows = [(label, " ".join(wrong) or "none") for label, wrong in found]
+    columns = ("mechanism", "problems")
+    table = Table("Mechanisms: ways in which privacy is lost", columns, rows)
+    answer(results[0] if len(results) == 1 else {"results": results}, [table], json=json)
     if any(wrong for _, wrong in found):
         raise typer.Exit(1)
 
@@ -160,31 +154,29 @@ def check_table(
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(file))
         report = check(file, layout)
-    if json:
-        echo_json({"table": str(file), **report.to_dict(), "note": _RAW})
-    else:
-        say(f"{file}: {report.rows:,} rows of {report.people:,} people.")
-        rows = [
-            (
-                problem.kind,
-                f"{problem.count:,}",
-                "\n".join(": ".join(filter(None, pair)) for pair in problem.examples),
-                problem.mend,
-            )
-            for problem in report.problems
-        ]
-        if rows:
-            columns = ("problem", "found", "first found", "what mends it")
-            print_table(f"Problems of {file}", columns, rows, right=[1], caption=_MENDING)
-        else:
-            say("Every row can be read as the design says.")
-        say(_RAW)
+    rows = [
+        (
+            problem.kind,
+            f"{problem.count:,}",
+            "\n".join(": ".join(filter(None, pair)) for pair in problem.examples),
+            problem.mend,
+        )
+        for problem in report.problems
+    ]
+    columns = ("problem", "found", "first found", "what mends it")
+    found = Table(f"Problems of {file}", columns, rows, right=[1], caption=_MENDING)
+    shown = [
+        f"{file}: {report.rows:,} rows of {report.people:,} people.",
+        found if rows else "Every row can be read as the design says.",
+        _RAW,
+    ]
+    answer({"table": str(file), **report.to_dict(), "note": _RAW}, shown, json=json)
     if report.problems:
         raise typer.Exit(1)
 
 
-def _show(reports: "list[MDPReport]") -> None:
-    print_table(
+def _table(reports: "list[MDPReport]") -> Table:
+    return Table(
         "Environments, with exact values",
         ["name", "S", "A", "H", "optimal", "uniform", "constant action", "C_M", "reachable"],
         [
@@ -204,9 +196,6 @@ def _show(reports: "list[MDPReport]") -> None:
         right=range(1, 9),
         caption="Expected total reward per episode; C_M: cumulative effective support.",
     )
-    for report in reports:
-        for problem in report.problems:
-            warn(f"{report.name}: {problem}")
 
 
 # By calculation and by attack.
@@ -239,10 +228,7 @@ def audit(
             seed=seed,
             progress=progress,
         )
-    if json:
-        echo_json({"results": [row.to_dict() for row in rows]})
-    else:
-        _show_audit(rows)
+    answer({"results": [row.to_dict() for row in rows]}, _shown(rows), json=json)
     broken = [row for row in rows if row.calibration == "exact" and not row.holds]
     if broken:
         named = ", ".join(f"{row.mechanism} through {row.path}" for row in broken)
@@ -250,8 +236,8 @@ def audit(
         raise typer.Exit(1)
 
 
-def _show_audit(rows: "list[AuditRow]") -> None:
-    print_table(
+def _shown(rows: "list[AuditRow]") -> Iterator[Table | str]:
+    yield Table(
         "Privacy delivered: one user's whole episode, replace-one",
         ("mechanism", "path", "kind", "guarantee", "exact epsilon", "attack proves", "holds"),
         [_cells(row) for row in rows],
@@ -264,9 +250,8 @@ def _show_audit(rows: "list[AuditRow]") -> None:
             none, exact = math.isinf(row.exact_epsilon), rounded_up(row.exact_epsilon)
             said = f"{_named(row)}, {row.path}"
             delivers = "no epsilon at all" if none else exact
-            say(f"{said}: claims {rounded_up(row.epsilon)} and delivers {delivers}.")
-            for problem in row.problems:
-                say(f"{said}: {problem}")
+            yield f"{said}: claims {rounded_up(row.epsilon)} and delivers {delivers}."
+            yield from (f"{said}: {problem}" for problem in row.problems)
 
 
 def _named(row: "AuditRow") -> str:

@@ -7,7 +7,7 @@ import typer
 
 from discreet._files import CSV_MARK, TABLES
 from discreet.cli.options import Force, Json, grouped
-from discreet.cli.output import Progress, check_target, echo_json, say, warn, warn_of_guarantee
+from discreet.cli.output import Progress, answer, check_target, warn, warn_of_guarantee
 from discreet.cli.study import DesignOptions, Rehearsal
 from discreet.errors import DiscreetError, InvalidInputError
 
@@ -76,20 +76,15 @@ def logged(
         found = _released(written, table, options, width, given, progress)
     if isinstance(found, Fit) and output is not None:
         _save(found, output)
-    if json:
-        plain = found.to_dict()
-        if isinstance(found, Fit):
-            plain = {**plain, "policy": found.rows(), "output": str(output) if output else None}
-        if rehearsal.rehearse:
-            plain["ledger"] = {"path": str(charges.path), "charged": False}
-        echo_json(plain)
-    else:
-        for line in str(found).splitlines():
-            say(line)
-        if rehearsal.rehearse:
-            say(f"Ledger: {charges.path} is not charged, this is a rehearsal.")
-        if output is not None:
-            say(f"Policy: {output}")
+    plain, shown = found.to_dict(), str(found).splitlines()
+    if isinstance(found, Fit):
+        plain = {**plain, "policy": found.rows(), "output": str(output) if output else None}
+    if rehearsal.rehearse:
+        plain["ledger"] = {"path": str(charges.path), "charged": False}
+        shown.append(f"Ledger: {charges.path} is not charged, this is a rehearsal.")
+    if output is not None:
+        shown.append(f"Policy: {output}")
+    answer(plain, shown, json=json)
 
 
 command = grouped(logged)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.options import Json
-from discreet.cli.output import echo_json, print_table
+from discreet.cli.output import Table, answer
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -35,14 +35,12 @@ def command(
     if section and section not in sections:
         raise UnknownNameError("section", section, sections)
     found = {title: sections[title]() for title in ([section] if section else sections)}
-    if json:
-        echo_json(found)
-        return
-    for title, entries in found.items():
-        if entries:
-            columns = list(entries[0])
-            rows = [[_text(entry[column]) for column in columns] for entry in entries]
-            print_table(title.capitalize(), columns, rows)
+    shown = [
+        Table(title.capitalize(), [*entries[0]], [[*map(_text, one.values())] for one in entries])
+        for title, entries in found.items()
+        if entries
+    ]
+    answer(found, shown, json=json)
 
 
 def _text(value: "Plain") -> str:

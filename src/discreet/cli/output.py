@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,8 +21,8 @@ from discreet._files import check_output
 from discreet.errors import DiscreetWarning, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
+    from rich import table as rich_table
     from rich.console import JustifyMethod
-    from rich.table import Table
 
 FACTS = ("what", "value")
 """The columns of a table that says something about one thing."""
@@ -254,6 +255,42 @@ def compact(number: float) -> str:
     return short if number >= 10_000 and float(short) == number else f"{number:,.0f}"
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table that a person likes to read; see `print_table`."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[int] = ()
+    caption: str | None = None
+    spare: Sequence[str] = ()
+
+
+def facts(title: str, rows: Sequence[Sequence[str]]) -> Table:
+    """What is said about one thing."""
+    return Table(title, FACTS, rows)
+
+
+def answer(
+    plain: object, shown: Iterable[Table | str], *, json: bool, notes: Iterable[str] = ()
+) -> None:
+    """What a command found: ``plain`` for scripts, or tables and sentences for people.
+
+    A command builds both and never asks which is wanted, so that none knows more than the other.
+    ``shown`` is not looked at for scripts; ``notes`` go to standard error, for both.
+    """
+    if json:
+        echo_json(plain)
+    for part in () if json else shown:
+        if isinstance(part, Table):
+            print_table(**vars(part))
+        else:
+            say(part)
+    for note in notes:
+        warn(note)
+
+
 def print_table(
     title: str,
     columns: Sequence[str],
@@ -275,7 +312,7 @@ def print_table(
     plain = "NO_COLOR" in os.environ
     console = Console(file=sys.stdout, highlight=False, color_system=None if plain else "auto")
 
-    def measured(*, fold: bool) -> tuple["Table", Measurement]:
+    def measured(*, fold: bool) -> tuple["rich_table.Table", Measurement]:
         made = _table(columns, rows, right, fold=fold)
         return made, Measurement.get(console, console.options.update(width=10**6), made)
 
@@ -309,12 +346,12 @@ def print_table(
 
 def _table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], *, fold: bool
-) -> "Table":
+) -> "rich_table.Table":
     from rich import box
-    from rich.table import Table
+    from rich import table as rich_table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, collapse_padding=True)
+    table = rich_table.Table(box=box.SIMPLE_HEAD, show_edge=False, collapse_padding=True)
     for index, name in enumerate(columns):
         cells = [row[index] for row in rows]
         longest = max((len(line) for cell in cells for line in cell.split("\n")), default=0)

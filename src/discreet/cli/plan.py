@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import Force, Json, environments, parse_settings, whole
-from discreet.cli.output import Progress, check_target, echo_json, need_extra, print_table, say
+from discreet.cli.output import Progress, Table, answer, check_target, need_extra
 from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import rounded_up
 
@@ -86,15 +86,12 @@ def command(
         from discreet.lab.plots import plan_figure
 
         plan_figure(found).savefig(plot, dpi=150)
-    if json:
-        echo_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
-        return
     columns = ["people", "trust", "epsilon", "difference", "null error", "batches"]
     title = f"{found.learner}: what studies of {design.name} find"
     if found.effect is not None:
         columns += ["right", "wrong", "gain"]
         title += f", if an action earns {found.effect:.3g} more than today's"
-    print_table(
+    table = Table(
         title,
         columns,
         [_cells(row, found.most) for row in found.rows],
@@ -102,9 +99,9 @@ def command(
         caption=found.words,
         spare=("batches", "gain"),
     )
-    say(found.assumed)
-    if plot is not None:
-        say(str(plot))
+    drawn = [] if plot is None else [str(plot)]
+    plain = {**found.to_dict(), "plot": None if plot is None else str(plot)}
+    answer(plain, [table, found.assumed, *drawn], json=json)
 
 
 def _cells(row: "PlanRow", most: float) -> list[str]:

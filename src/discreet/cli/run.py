@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -22,7 +23,7 @@ from discreet.cli.options import (
     trusts,
     whole,
 )
-from discreet.cli.output import compact, echo_json, print_table, say, warn, warn_of_guarantee
+from discreet.cli.output import Table, answer, compact, echo_json, say, warn, warn_of_guarantee
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -199,15 +200,10 @@ def run(
     from discreet.lab.summary import summarise
 
     page = write_report(execution.results)
-    if json:
-        results = [row.to_dict() for row in summarise(execution.results)]
-        about = {"experiment": chosen.name, "output": str(folder)}
-        echo_json({**about, "results": results, "failures": failures})
-    else:
-        show(execution.results)
-        say(f"Report: {page}")
-    for failure in failures:
-        warn(failure)
+    results = [row.to_dict() for row in summarise(execution.results)]
+    about = {"experiment": chosen.name, "output": str(folder)}
+    plain = {**about, "results": results, "failures": failures}
+    answer(plain, shown(execution.results, page), json=json, notes=failures)
     if failures:
         raise typer.Exit(1)
 
@@ -241,11 +237,7 @@ def plot(
 
     paths = write_figures(load(folder), formats, width=width, titled=title)
     figures = [str(path) for path in paths]
-    if json:
-        echo_json({"figures": figures})
-        return
-    for path in figures:
-        say(path)
+    answer({"figures": figures}, figures, json=json)
 
 
 def report(
@@ -265,11 +257,7 @@ def report(
     results = load(folder)
     page = str(write_report(results))
     tables = [str(path) for path in write_tables(results, ["tex"] * latex + ["csv"] * as_csv)]
-    if json:
-        echo_json({"report": page, "tables": tables})
-        return
-    for path in (page, *tables):
-        say(path)
+    answer({"report": page, "tables": tables}, [page, *tables], json=json)
 
 
 def cite(
@@ -292,10 +280,7 @@ def cite(
 
         used = [get_learner(source).name]
     text = bibtex(used)
-    if json:
-        echo_json({"learners": used, "bibtex": text})
-    else:
-        say(text)
+    answer({"learners": used, "bibtex": text}, [text], json=json)
 
 
 def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":
@@ -346,8 +331,8 @@ def _announce(
         )
 
 
-def show(results: "Results") -> None:
-    """The table of final regrets, and who wins."""
+def shown(results: "Results", page: Path) -> Iterator[Table | str]:
+    """The table of final regrets, who wins, and where the page is."""
     from discreet.lab.style import NOTIONS, name_of, pair_of
     from discreet.lab.summary import (
         beside_random,
@@ -391,16 +376,14 @@ def show(results: "Results") -> None:
     before = len(columns) - first
     title = ": ".join([results.experiment.title, *([" on ".join(shared)] if shared else [])])
     right = range(2 + before, 9 + before)
-    print_table(title, columns, cells, right=right, spare=_SPARE)
-    for text in meanings(rows):
-        say(text)
+    yield Table(title, columns, cells, right=right, spare=_SPARE)
+    yield from meanings(rows)
     if any(row.facts["guarantee"]["notion"] != "none" for row in rows):
-        say(NOTIONS)
-    for text in warnings_of(results):
-        say(f"Note: {text}")
+        yield NOTIONS
+    yield from (f"Note: {text}" for text in warnings_of(results))
     for environment, comparisons in winners(results):
-        for comparison in comparisons[:_SHOWN]:
-            say(f"{environment}: {comparison}")
+        yield from (f"{environment}: {comparison}" for comparison in comparisons[:_SHOWN])
+    yield f"Report: {page}"
 
 
 _SPARE = ("compile s", "s/run", "of uniform", "at random", "runs", "± sd")

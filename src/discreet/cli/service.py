@@ -17,10 +17,11 @@ from discreet._files import read_parsed
 from discreet._types import Plain
 from discreet.cli.options import Json, grouped
 from discreet.cli.output import (
-    FACTS,
+    Table,
+    answer,
     echo_json,
+    facts,
     need_extra,
-    print_table,
     say,
     warn,
     warn_of_guarantee,
@@ -105,11 +106,9 @@ def init(
         warn("Calibrating the noise and proving the guarantee; some seconds ...")
     agreed = setup.Terms(purpose=terms.purpose, patience=terms.patience, rehearsal=rehearsal)
     service = setup.setup_service(folder, agreed, given, url=url, store=store)
-    if json:
-        echo_json(_said(service.charter) | {"folder": str(folder)})
-        return
-    _show_charter(service.charter)
-    say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
+    then = f"Next: discreet service tickets {folder} --count N; then give each role its folder."
+    plain = _said(service.charter) | {"folder": str(folder)}
+    answer(plain, [*_charter(service.charter), then], json=json)
 
 
 @app.command("demo")
@@ -171,14 +170,10 @@ def demo(
     )
     progress.end()
     told = found.to_dict(simulated) | {"seconds": time.monotonic() - began}
-    if json:
-        echo_json(told)
-    else:
-        rows = [[name.replace("_", " "), _worded(value)] for name, value in told.items()]
-        print_table("A study through the service (SIMULATED)", ["what", "found"], rows, right=[1])
-        say("What this arrangement does not protect:")
-        for line in NOT_PROTECTED:
-            say(f"  - {line}")
+    rows = [[name.replace("_", " "), _worded(value)] for name, value in told.items()]
+    table = Table("A study through the service (SIMULATED)", ["what", "found"], rows, right=[1])
+    lines = ["What this arrangement does not protect:", *(f"  - {one}" for one in NOT_PROTECTED)]
+    answer(told, [table, *lines], json=json)
     if not (found.counted_once and found.ledger_verified and found.forgotten):
         raise DiscreetError(f"The service did not keep what it promises; look into {folder}.")
 
@@ -236,14 +231,12 @@ def tickets(
     from discreet.service.setup import make_tickets
 
     path, digests = make_tickets(folder, count)
-    if json:
-        echo_json({"tickets": str(path), "digests": str(digests), "count": count})
-        return
-    say(f"{count} more tickets in {path}: each participant gets one, nobody else sees them.")
+    then = f"Their digests are in {digests}; reload the shuffler (SIGHUP) if it runs."
     if digests.parent == path.parent:
-        say(f"Give {digests} to the shuffler in place of its own, and reload it (SIGHUP).")
-    else:
-        say(f"Their digests are in {digests}; reload the shuffler (SIGHUP) if it runs.")
+        then = f"Give {digests} to the shuffler in place of its own, and reload it (SIGHUP)."
+    made = f"{count} more tickets in {path}: each participant gets one, nobody else sees them."
+    plain = {"tickets": str(path), "digests": str(digests), "count": count}
+    answer(plain, [made, then], json=json)
 
 
 @app.command("shuffler")
@@ -442,19 +435,16 @@ def status(
         for one in studies[1:]:
             with Client(root + one["path"], ca_file=ca_file) as other:
                 one["totals"] = other.metrics()
-    if json:
-        echo_json(_said(charter) | {"totals": totals, "studies": studies})
-        return
-    _show_charter(charter)
     rows = [[name.replace("_", " "), f"{value:,}"] for name, value in totals.items()]
-    print_table("Totals", ["what", "number"], rows, right=[1])
+    shown = [*_charter(charter), Table("Totals", ["what", "number"], rows, right=[1])]
     if len(studies) > 1:
         listed = [
             [one["study"][:16], one["purpose"], *(f"{one['totals'][k]:,}" for k in _LISTED)]
             for one in studies
         ]
         words = [name.replace("_", " ") for name in _LISTED]
-        print_table("All studies of this shuffler", ["study", "purpose", *words], listed)
+        shown.append(Table("All studies of this shuffler", ["study", "purpose", *words], listed))
+    answer(_said(charter) | {"totals": totals, "studies": studies}, shown, json=json)
 
 
 @app.command("verify")
@@ -496,12 +486,8 @@ def verify(
         found["manifests"] = len(chain)
         if study is not None:
             found["batches_counted"] = verification.check_ledger(Study.read(study), chain)
-    if json:
-        echo_json(_said(read) | found)
-        return
-    _show_charter(read)
     rows = [[name.replace("_", " "), str(value)] for name, value in found.items()]
-    print_table("Verified", FACTS, rows)
+    answer(_said(read) | found, [*_charter(read), facts("Verified", rows)], json=json)
 
 
 def _said(charter: "Charter") -> dict[str, Plain]:
@@ -512,7 +498,7 @@ def _said(charter: "Charter") -> dict[str, Plain]:
     }
 
 
-def _show_charter(charter: "Charter") -> None:
+def _charter(charter: "Charter") -> list[Table]:
     from discreet.privacy.guarantee import rounded_down
     from discreet.service.protocol.report import HEADER
 
@@ -527,6 +513,6 @@ def _show_charter(charter: "Charter") -> None:
         ["least batch", f"{charter.min_users} users"],
         ["largest report", f"{HEADER + charter.largest_body:,} bytes"],
     ]
-    print_table("Charter", FACTS, rows)
     together = [[who, what] for who, what in charter.collusion.items()]
-    print_table("What collusion gives", ["who", "what it gives them"], together)
+    collusion = Table("What collusion gives", ["who", "what it gives them"], together)
+    return [facts("Charter", rows), collusion]

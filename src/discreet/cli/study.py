@@ -22,12 +22,11 @@ from discreet.cli.options import (
     users_option,
 )
 from discreet.cli.output import (
-    FACTS,
     Progress,
+    Table,
+    answer,
     check_target,
-    echo_json,
-    print_table,
-    say,
+    facts,
     warn,
     warn_of_guarantee,
 )
@@ -147,7 +146,7 @@ def design(
     from discreet.study.draft import first_design
 
     check_target(output, ".toml", force=force, inputs=[table])
-    header, facts = read_header(table, sheet)
+    header, form = read_header(table, sheet)
     roles = {role: str(name) for role, name in parse_settings(columns or [], "--column").items()}
     check_roles(roles)
     known = {"states": _names(states), "actions": _names(actions), "steps": _names(steps)}
@@ -155,21 +154,22 @@ def design(
         if value is not None:
             check_names(value, kind)
     known |= {"reward_range": _range(reward_range), "columns": roles}
-    text = first_design(table.name, header, facts, known)
+    text = first_design(table.name, header, form, known)
     write_text(output, text)
     blanks = read_design(output).blanks
-    if json:
-        echo_json({"design": str(output), "header": header, "format": facts, "blanks": blanks})
-        return
-    say(f"{output}: a first design for {table}, by its header ({len(header)} columns) alone.")
-    if blanks:
-        say(
-            f"Fill in what is empty: {', '.join(blanks)}. Look it up in the protocol, not in the "
-            f"table: looking at people's data for states or ranges is not private."
-        )
-    say("Look at [table.columns], which is guessed from the columns' names.")
-    filled = "when nothing is empty, " if blanks else ""
-    say(f"Next: {filled}discreet check table {table} --design {output}")
+    empty = (
+        f"Fill in what is empty: {', '.join(blanks)}. Look it up in the protocol, not in the "
+        f"table: looking at people's data for states or ranges is not private."
+    )
+    shown = [
+        f"{output}: a first design for {table}, by its header ({len(header)} columns) alone.",
+        *([empty] if blanks else []),
+        "Look at [table.columns], which is guessed from the columns' names.",
+        f"Next: {'when nothing is empty, ' * bool(blanks)}discreet check table {table} --design "
+        f"{output}",
+    ]
+    plain = {"design": str(output), "header": header, "format": form, "blanks": blanks}
+    answer(plain, shown, json=json)
 
 
 def _range(text: str | None) -> list[float] | None:
@@ -263,9 +263,8 @@ def start(
         ("first batch", counted(study.batch_size, "user")),
         ("head", study.head),
     ]
-    _answer(plain, f"Study {study.path} begins", rows, json=json)
-    if not json:
-        say(f"Next: discreet study ask {study.path}")
+    then = f"Next: discreet study ask {study.path}"
+    answer(plain, [facts(f"Study {study.path} begins", rows), then], json=json)
 
 
 @app.command()
@@ -282,7 +281,6 @@ def ask(
 ) -> None:
     """Show the policy for the next users. It stays the same until their data are told."""
     from discreet._files import write_text
-    from discreet.privacy.mechanisms.registry import mechanisms
     from discreet.study.files import REQUEST, how, request_rows
 
     if policy is not None:
@@ -303,41 +301,29 @@ def ask(
     if encoder is not None:
         write_text(encoder, json_text.dumps(study.encoder().to_dict(), indent=1) + "\n")
     rows = request_rows(asked, study.names)
-    if json:
-        written = {"policy": policy, "encoder": encoder}
-        echo_json(
-            {
-                "study": str(study.path),
-                **_guaranteed(study),
-                "batch": study.batches,
-                "users": study.batch_size,
-                "token": study.token,
-                "how": how(asked),
-                "policy": rows,
-                "encoder": dict(study.encoder().to_dict()) if study.encoded else None,
-                "written": {name: str(path) for name, path in written.items() if path is not None},
-                "head": study.head,
-            }
-        )
-        return
+    written = {"policy": policy, "encoder": encoder}
+    plain = {
+        "study": str(study.path),
+        **_guaranteed(study),
+        "batch": study.batches,
+        "users": study.batch_size,
+        "token": study.token,
+        "how": how(asked),
+        "policy": rows,
+        "encoder": dict(study.encoder().to_dict()) if study.encoded else None,
+        "written": {name: str(path) for name, path in written.items() if path is not None},
+        "head": study.head,
+    }
     title = f"Batch {study.batches} of {study.path}: {counted(study.batch_size, 'user')}"
+    shown: list[Table | str] = [f"{title}. Policy: {policy}. {study.guarantee}"]
     if policy is None:
-        _policy_table(title, study, rows)
-    else:
-        say(f"{title}. Policy: {policy}. {study.guarantee}")
-    say(f"How: {how(asked)}.")
+        shown = [_policy_table(title, study, rows)]
+    shown.append(f"How: {how(asked)}.")
     if encoder is not None:
-        say(f"Encoder for their devices: {encoder}")
-        spec = study.mechanism.spec
-        if not spec.on_devices:
-            every = mechanisms(spec.trust, spec.schedule).values()
-            able = " or ".join(f'"{one.name}"' for one in every if one.on_devices)
-            say(
-                f"This mechanism needs the whole library where people are. For phones and pages "
-                f"choose mechanism = {able} in [trust]."
-            )
+        shown.append(f"Encoder for their devices: {encoder}")
     if study.encoded:
-        say(f"Token, to be told with the reports: {study.token}")
+        shown.append(f"Token, to be told with the reports: {study.token}")
+    answer(plain, shown, json=json)
 
 
 @app.command()
@@ -389,10 +375,9 @@ def tell(
         ("head", study.head),
     ]
     plain = {**_facts(study), "counted": len(people), "note": note}
-    _answer(plain, f"Study {study.path}", rows, json=json)
-    if not json:
-        next_ = "bundle" if study.finished else "ask"
-        say(f"Note the head, away from the file. Next: discreet study {next_} {study.path}")
+    then = f"Next: discreet study {'bundle' if study.finished else 'ask'} {study.path}"
+    noted = f"Note the head, away from the file. {then}"
+    answer(plain, [facts(f"Study {study.path}", rows), noted], json=json)
 
 
 def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str]]:
@@ -439,17 +424,17 @@ def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
         *(("note", note) for note in study.notes),
         ("head", study.head),
     ]
-    _answer({**_facts(study), "ledger": entries}, f"Study {file}", rows, json=json)
-    if not json:
-        names = ("number", "kind", "users", "asked", "policy")
-        shown = [{"asked": e.get("episodes", ""), **e} for e in entries[-_SHOWN:]]
-        print_table(
-            "Ledger" if len(entries) <= _SHOWN else f"Ledger, last {_SHOWN} of {len(entries):,}",
-            ("number", "what", "users", "asked", "policy"),
-            [[str(entry.get(name, "")) for name in names] for entry in shown],
-            right=(0, 2, 3),
-            caption=str(study.guarantee),
-        )
+    names = ("number", "kind", "users", "asked", "policy")
+    last = [{"asked": e.get("episodes", ""), **e} for e in entries[-_SHOWN:]]
+    ledger = Table(
+        "Ledger" if len(entries) <= _SHOWN else f"Ledger, last {_SHOWN} of {len(entries):,}",
+        ("number", "what", "users", "asked", "policy"),
+        [[str(entry.get(name, "")) for name in names] for entry in last],
+        right=(0, 2, 3),
+        caption=str(study.guarantee),
+    )
+    plain = {**_facts(study), "ledger": entries}
+    answer(plain, [facts(f"Study {file}", rows), ledger], json=json)
 
 
 @app.command()
@@ -470,28 +455,21 @@ def policy(
     rows = rows_of(found, study.names)
     if output is not None:
         study.save_policy(output)
-    if json:
-        echo_json(
-            {
-                "study": str(file),
-                **_guaranteed(study),
-                "value": found.value._asdict(),
-                "today": found.today._asdict(),
-                "reward_range": list(study.reward_range),
-                "notes": list(study.notes),
-                "policy": rows,
-                "output": None if output is None else str(output),
-                "head": study.head,
-            }
-        )
-        return
+    plain = {
+        "study": str(file),
+        **_guaranteed(study),
+        "value": found.value._asdict(),
+        "today": found.today._asdict(),
+        "reward_range": list(study.reward_range),
+        "notes": list(study.notes),
+        "policy": rows,
+        "output": None if output is None else str(output),
+        "head": study.head,
+    }
     worth = f"worth {study.said(found.value)}; today {study.said(found.today)}"
-    if output is None:
-        _policy_table(f"Policy of {file}, {worth}", study, rows)
-    else:
-        say(f"{output}: {worth}. {study.guarantee}")
-    for note in study.notes:
-        warn(note)
+    table = _policy_table(f"Policy of {file}, {worth}", study, rows)
+    shown = table if output is None else f"{output}: {worth}. {study.guarantee}"
+    answer(plain, [shown, *(f"Note: {note}" for note in study.notes)], json=json)
 
 
 @app.command()
@@ -511,15 +489,15 @@ def bundle(
     check_target(where, ".zip", force=force, marks=marks, inputs=[file])
     with Progress(quiet=json) as progress:
         digest = study.bundle(where, progress)
-    if json:
-        plain = {"study": str(file), "bundle": str(where), "sha256": digest}
-        echo_json({**plain, **_guaranteed(study), "head": study.head})
-        return
-    say(f"{where}: {study.guarantee}")
-    say(f"SHA-256 {digest}")
-    say(f"It is about the head {study.head}")
-    say("Tell the reviewer both on another way than the file. In the unpacked bundle they run:")
-    say(f"python -I review.py --head {study.head}")
+    plain = {"study": str(file), "bundle": str(where), "sha256": digest, **_guaranteed(study)}
+    shown = [
+        f"{where}: {study.guarantee}",
+        f"SHA-256 {digest}",
+        f"It is about the head {study.head}",
+        "Tell the reviewer both on another way than the file. In the unpacked bundle they run:",
+        f"python -I review.py --head {study.head}",
+    ]
+    answer({**plain, "head": study.head}, shown, json=json)
 
 
 @app.command()
@@ -546,7 +524,7 @@ def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("guaranteed to every user", str(study.guarantee)),
         ("head", study.head),
     ]
-    _answer(plain, f"Study {file}", rows, json=json)
+    answer(plain, [facts(f"Study {file}", rows)], json=json)
 
 
 @app.command()
@@ -576,7 +554,7 @@ def reissue(
         ("head", study.head),
     ]
     plain = {**_facts(study), "token": study.token}
-    _answer(plain, f"Study {file}: batch {study.batches} again", rows, json=json)
+    answer(plain, [facts(f"Study {file}: batch {study.batches} again", rows)], json=json)
 
 
 @app.command()
@@ -597,7 +575,7 @@ def extend(
         ("guaranteed to each", f"{study.guarantee}, as before"),
         ("head", study.head),
     ]
-    _answer(_facts(study), f"Study {file} goes on", rows, json=json)
+    answer(_facts(study), [facts(f"Study {file} goes on", rows)], json=json)
 
 
 @app.command()
@@ -612,7 +590,7 @@ def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
         *(("note", note) for note in study.notes),
         ("head", study.head),
     ]
-    _answer(_facts(study), f"Study {file} is closed", rows, json=json)
+    answer(_facts(study), [facts(f"Study {file} is closed", rows)], json=json)
 
 
 def counted(number: int, noun: str) -> str:
@@ -676,27 +654,17 @@ def _worth(study: "Study") -> list[tuple[str, str]]:
     ]
 
 
-def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:
+def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> Table:
     """A policy for people; the guarantee stands below it, whoever copies it."""
     columns = list(rows[0])
     cells = [[_cell(row[name]) for name in columns] for row in rows]
-    print_table(title, columns, cells, caption=str(study.guarantee))
+    return Table(title, columns, cells, caption=str(study.guarantee))
 
 
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
-
-
-def _answer(
-    plain: dict[str, Any], title: str, rows: Sequence[tuple[str, str]], *, json: bool
-) -> None:
-    """Facts as JSON, or as a table of two columns."""
-    if json:
-        echo_json(plain)
-    else:
-        print_table(title, FACTS, rows)
 
 
 def _names(text: str | None) -> Any:
