@@ -49,7 +49,6 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
         (["--trust", "shuffle", "--honest", "0.5"], "histogram"),
         (["--trust", "shuffle", "--mechanism", "bits"], "binomial"),
-        (["--trust", "shuffle", "--mechanism", "bits", "--epsilon", "10"], "table"),
         (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
     ],
 )
