@@ -96,7 +96,14 @@ def test_names_and_facts_are_escaped(files, text):
                   noise=[[name, name]], assumptions=[name], sources=name)  # fmt: skip
     assert "discreet study verify 'a; <rm> -r b.db' --head" in unescape(page_of(told, 10))
     assert '<p class="fails">declared &amp; contradicted</p>' in page_of(told, 7)
-    assert "<rm>" not in page_of(told)
+    data = json.loads(files["certificate-0.json"])
+    data |= {"noise": data["noise"] | {"name": name}, "digest": name}
+    data["release"] |= {"mechanism": name, "statistics": [name]}
+    edited = finished(told | {"certificate-0.json": json.dumps(data).encode()})
+    assert "<rm>" not in page_of(told) + page_of(edited)
+    lines = files["ledger.jsonl"].replace(b"(1, 0)-JDP", b"(<rm>, 0)-JDP")
+    with pytest.raises(ArithmeticError):
+        finished(files | {"ledger.jsonl": lines})
 
 
 def test_nothing_secret_is_on_it(study, text):

@@ -60,6 +60,7 @@ def guaranteed(text: str) -> Guaranteed:
     if found is None:
         raise ValueError(f"no guarantee can be read in {text!r}")
     epsilon, delta, notion, unit = found.groups()
+    Decimal(epsilon), Decimal(delta)  # numbers, or refused
     return Guaranteed(notion, epsilon, delta, unit)
 
 
@@ -329,9 +330,9 @@ one, and all are charged: {self.guarantee} together.</p>"""
         for name, made in self.certificates.items():
             text, noise, users = self.files[name], dict(made["noise"]), made["release"].get("users")
             pair = f"delta({up(Fraction(made['epsilon']), 4)}) ≤ {up(Fraction(made['bound']), 9)}"
-            kind = noise.pop("name")
+            kind = escape(noise.pop("name"))
             if not proofs:
-                rows.append(("noise distribution", kind))
+                rows.append(("noise distribution", made["noise"]["name"]))
                 rows += [(f"its {part}, exactly", exactly(value)) for part, value in noise.items()]
             proofs += f"""
 <p class="holds">{f"A batch of {users:,}: " if users else ""}{pair} is proven for {kind} noise.</p>
