@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from discreet import Shuffle
-from discreet.auditing import categories, losses
+from discreet.auditing import categories, pairs
 from discreet.auditing.categories import CategorySampler, read
-from discreet.auditing.losses import exact_delta
+from discreet.auditing.pairs import exact_delta
 from discreet.auditing.paths import REPORTS, Path, batch_path, honest_path
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
@@ -35,14 +35,14 @@ def thrown_delta(balls, out, into, epsilon):
 
 @pytest.mark.parametrize(("out", "into"), [(0.2, 0.2), (0.1, 0.6), (0.5, 0.25), (0.5, 0.5)])
 def test_a_thrown_ball_hides_as_calculated(out, into):
-    pair = losses.thrown(9, out, into)
+    pair = pairs.thrown(9, out, into)
     for epsilon in (0.0, 0.8):
         exact = thrown_delta(9, out, into, epsilon)
         assert exact_delta([(pair, 1)], epsilon) == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_cell_that_no_ball_hits_hides_nothing():
-    assert losses.thrown(9, 0.5, 0.0).unseen == 1.0
+    assert pairs.thrown(9, 0.5, 0.0).unseen == 1.0
 
 
 def test_samplers_of_categories_count_in_any_order():

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet.auditing import losses
+from discreet.auditing import pairs
 from discreet.auditing.additive import Additive
-from discreet.auditing.losses import exact_delta, exact_epsilon, gaussian_epsilon
+from discreet.auditing.pairs import exact_delta, exact_epsilon
 from discreet.auditing.probes import Noise
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
+from discreet.privacy.accounting.closed_forms import gaussian_epsilon
 from helpers.auditing import additive, bitwise
 from helpers.properties import given, settings, st
 
@@ -38,7 +39,7 @@ def test_noise_of_its_own_composes_the_shifts(noise):
 def test_epsilon_and_delta_by_themselves():
     view = seen(LAPLACE, np.eye(2), [1, 1])
     assert view.epsilon(0.0) == pytest.approx(0.5)
-    assert view.delta(0.25) == pytest.approx(exact_delta([(losses.laplace(4.0), 2)], 0.25))
+    assert view.delta(0.25) == pytest.approx(exact_delta([(pairs.laplace(4.0), 2)], 0.25))
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSS, BITS])
@@ -79,13 +80,13 @@ def test_the_same_number_released_again_and_again(copies):
     assert seen(LAPLACE, eye, moves).epsilon(0.0) == pytest.approx(copies / 4)
     fine = Noise("gaussian", 1e6)
     found = seen(fine, eye, [1e5] * copies).epsilon(1e-6)
-    assert found == pytest.approx(gaussian_epsilon(0.1 * math.sqrt(copies), 1e-6), rel=1e-6)
+    assert found == pytest.approx(gaussian_epsilon(1.0, 0.1 * math.sqrt(copies), 1e-6), rel=1e-6)
 
 
 def test_more_draws_than_outputs_gaussian():
     """Two draws on one number: deviations add up in squares."""
     found = seen(GAUSS, [[1, 1]], [1]).epsilon(1e-3)
-    assert found == pytest.approx(gaussian_epsilon(1 / (5 * math.sqrt(2)), 1e-3), rel=1e-9)
+    assert found == pytest.approx(gaussian_epsilon(1.0, 1 / (5 * math.sqrt(2)), 1e-3), rel=1e-9)
 
 
 def test_more_draws_than_outputs_laplace_are_a_bound():
@@ -100,7 +101,7 @@ def test_more_draws_than_outputs_laplace_are_a_bound():
 def test_weights_of_draws_count():
     assert seen(LAPLACE, [[2, 0], [0, 2]], [2, 2]).epsilon(0.0) == pytest.approx(0.5)
     assert seen(GAUSS, [[0.5]], [1]).epsilon(1e-3) == pytest.approx(
-        exact_epsilon([(losses.gaussian(5.0, 2), 1)], 1e-3)
+        exact_epsilon([(pairs.gaussian(5.0, 2), 1)], 1e-3)
     )
 
 

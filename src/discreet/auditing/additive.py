@@ -35,10 +35,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.auditing.losses import View, exact_curve, gaussian_delta, gaussian_epsilon
+from discreet.auditing.pairs import View, exact_curve
 from discreet.auditing.paths import Path, Run
 from discreet.auditing.probes import Noise, PresetSampler
 from discreet.errors import UnsupportedError
+from discreet.privacy.accounting.closed_forms import gaussian_delta, gaussian_epsilon
 
 DEPENDS = "The noise of this release depends on the data it hides."
 _SAME = 1e-6
@@ -111,7 +112,8 @@ class Additive(View):
             return _composed(frozenset(counted.items()), epsilon, delta)
         if all(noise.kind == "gaussian" for noise in self.noises):
             mu = float(np.linalg.norm(shifts / self._deviations))
-            return gaussian_epsilon(mu, delta), gaussian_delta(mu, epsilon)
+            found = gaussian_epsilon(1.0, mu, delta) if delta > 0 else math.inf
+            return found, gaussian_delta(1.0, mu, epsilon)
         found = self._least_absolute(index)
         # A bound on epsilon says nothing about delta below it.
         return found, 0.0 if found <= epsilon * (1 + _SAME) else math.nan

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.auditing.losses import View, exact_curve, thrown
+from discreet.auditing.pairs import View, exact_curve, thrown
 from discreet.auditing.paths import Path, Run
 from discreet.errors import UnsupportedError
 from discreet.privacy.sampling.samplers import Size

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.auditing import additive, categories, losses
+from discreet.auditing import additive, categories, pairs
 from discreet.auditing.additive import Additive, probe
 from discreet.auditing.categories import Categorical
-from discreet.auditing.losses import View
 from discreet.auditing.neighbours import EVERYTHING
+from discreet.auditing.pairs import View
 from discreet.auditing.paths import Path, Run
 from discreet.auditing.probes import PresetSampler, ScriptedSampler, TooManyError, outcomes
 from discreet.errors import DiscreetError, UnsupportedError
@@ -65,9 +65,9 @@ class Outcomes(View):
 
     def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
         both = [[(self.base, other), (other, self.base)] for other in self.others]
-        views = [[(losses.outcomes(*pair), 1)] for pairs in both for pair in pairs]
-        found = max(losses.exact_epsilon(view, delta) for view in views)
-        return found, max(losses.exact_delta(view, epsilon) for view in views)
+        views = [[(pairs.outcomes(*pair), 1)] for ways in both for pair in ways]
+        found = max(pairs.exact_epsilon(view, delta) for view in views)
+        return found, max(pairs.exact_delta(view, epsilon) for view in views)
 
 
 def _check_few(run: Run, secure: bool) -> None:

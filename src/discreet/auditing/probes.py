@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.auditing import losses
+from discreet.auditing import pairs
 from discreet.errors import UnsupportedError
 from discreet.privacy.sampling.samplers import Size
 
@@ -76,15 +76,15 @@ class Noise:
         small = float(weights @ values**2 / weights.sum())
         return self.copies * (small if self.scale < 4 else self.scale**2)
 
-    def pair(self, shift: int) -> losses.Pair:
+    def pair(self, shift: int) -> pairs.Pair:
         """What an attacker learns when this noise hides a move by ``shift``."""
         if self.kind == "binomial":
-            return losses.binomial(self.trials, self.scale, shift)
+            return pairs.binomial(self.trials, self.scale, shift)
         if self.kind == "table":
-            return losses.table(_copies(np.frombuffer(self.table), self.copies), shift)
+            return pairs.table(_copies(np.frombuffer(self.table), self.copies), shift)
         if self.copies > 1:
             raise UnsupportedError("Sums of unbounded draws are audited as bounds only.")
-        pair = losses.laplace if self.kind == "laplace" else losses.gaussian
+        pair = pairs.laplace if self.kind == "laplace" else pairs.gaussian
         return pair(self.scale, abs(shift))
 
 

@@ -16,8 +16,8 @@ from discreet.auditing.cases import Case, Entry, cases, entries, find
 from discreet.auditing.draws import misfits, unsound_draws
 from discreet.auditing.examine import TOLERANCE, examine
 from discreet.auditing.layered import layered_cases
-from discreet.auditing.losses import exact_delta, exact_epsilon, outcomes
 from discreet.auditing.offline import fit_cases
+from discreet.auditing.pairs import exact_delta, exact_epsilon, outcomes
 from discreet.auditing.paths import BLOCK, SIMULATE
 from discreet.errors import DiscreetWarning
 from discreet.mdp.shape import Shape

@@ -15,7 +15,7 @@ Chernoff's bound); that probability is added to delta.
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,7 +116,12 @@ class Composition:
     @classmethod
     def of(cls, shifts: Sequence[Shift]) -> "Composition":
         """The losses of moved counters."""
-        atoms = [(*_atoms(s.noise, s.by), s.times) for s in shifts if s.times and s.by]
+        return cls.of_atoms((*_atoms(s.noise, s.by), s.times) for s in shifts if s.times and s.by)
+
+    @classmethod
+    def of_atoms(cls, parts: Iterable[tuple[FloatArray, FloatArray, float, int]]) -> "Composition":
+        """Of finite losses in ascending order, their masses, that of infinite losses, how often."""
+        atoms = list(parts)
         if not all(losses.size for losses, *_ in atoms):
             return cls(1.0, (), hopeless=True)
         count = sum(times for *_, times in atoms)
@@ -240,6 +245,13 @@ def _atoms(noise: NoisePmf, by: int) -> tuple[FloatArray, FloatArray, float]:
     possible = np.isfinite(log) & np.isfinite(moved)
     infinite = noise.outside + float(np.exp(log[~possible]).sum())
     losses, masses = log[possible] - moved[possible], np.exp(log[possible])
+    return ascending(losses, masses, infinite)
+
+
+def ascending(
+    losses: FloatArray, masses: FloatArray, infinite: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """In order, without the largest: what has a mass of 1e-30 in all counts as infinite."""
     order = np.argsort(losses)
     losses, masses = losses[order], masses[order]
     kept = int((np.cumsum(masses[::-1])[::-1] > _NEGLIGIBLE).sum())

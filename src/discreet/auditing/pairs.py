@@ -1,21 +1,13 @@
 """Exact privacy of independent observations: what an attacker sees of one counter, and of many.
 
-Everything here is written from the definitions alone. It shares no code with `accounting`, which
-it exists to contradict. For P, Q the attacker's views under two neighbours (a `Pair`) and
+For P, Q the attacker's views under two neighbours (a `Pair`) and
 L = log(P/Q) drawn from P,
 
     delta(eps) = E[(1 - exp(eps - L))_+],    pure eps = ess sup L,
 
-and over independent counters the losses add up. Few of them are added one by one; many in one of
-two ways:
-
-* on a *lattice*, where nothing is rounded: the loss of discrete Gaussian noise is linear in the
-  noise, and that of discrete Laplace noise or of a bit flip takes evenly spaced values, so the sum
-  is an ordinary convolution of integers;
-* on a *fine grid* (a million points) otherwise. A loss between two grid points is split between
-  them such that its probability under P and under Q both stay. In terms of the likelihood ratio
-  that is a mean-preserving spread under Q, and delta is convex in the ratio: the result is never
-  too small, and too large by less than 1e-6 in epsilon.
+and over independent counters the losses add up. Few of them are added one by one, many by the
+composition of the search (`accounting.losses`), which errs upwards. What contradicts the search is
+the proof in integers; what is written here from the definitions alone are the pairs.
 """
 
 import math
@@ -26,17 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, NumberArray
+from discreet._types import FloatArray
+from discreet.privacy.accounting.closed_forms import least_epsilon
+from discreet.privacy.accounting.losses import Composition, ascending
 
 _NEGLIGIBLE = 1e-30
 """Tails of unbounded noise are cut where less than this probability lies beyond."""
-_GRID = 1 << 20
 _FEW = 1 << 18
 """Up to this many sums of losses are listed one by one."""
-_REACH = 16.0
-"""Half-width, in standard deviations, of the window in which losses are added."""
-_LARGEST = 50.0
-"""A loss above this counts as infinite, one below minus this as minus this: both pessimistic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +36,12 @@ class Pair:
         losses: finite values of log(P/Q).
         masses: their probabilities under P.
         unseen: probability under P of what cannot happen under Q (an infinite loss).
-        unit: if not None, all losses are ``origin + k * unit`` for integers k: sums of them are
-            then computed without any rounding of losses.
-        origin: see ``unit``.
         bounded: True if the losses listed are all there are (nothing was cut from the tails).
     """
 
     losses: FloatArray
     masses: FloatArray
     unseen: float = 0.0
-    unit: float | None = None
-    origin: float = 0.0
     bounded: bool = True
 
     @property
@@ -82,7 +66,7 @@ class View(ABC):
         return self.curve(epsilon, 0.0)[1]
 
 
-Composition = Sequence[tuple[Pair, int]]
+Kinds = Sequence[tuple[Pair, int]]
 """Observations and how often each kind occurs, all independent."""
 
 
@@ -106,13 +90,13 @@ def laplace(scale: float, shift: int = 1) -> Pair:
         atom + tail,  # x <= 0
     ]
     losses = np.asarray((2 * np.arange(shift + 1) - shift) / scale, np.float64)
-    return Pair(losses, masses, unit=2 / scale, origin=-shift / scale)
+    return Pair(losses, masses)
 
 
 def gaussian(sigma: float, shift: int = 1) -> Pair:
     """Discrete Gaussian noise, P(x) ∝ exp(-x²/(2 sigma²)), on a counter that moves by ``shift``.
 
-    The loss is (shift² - 2·shift·x) / (2 sigma²): linear in x, so sums of losses stay on a lattice.
+    The loss is (shift² - 2·shift·x) / (2 sigma²): linear in x.
     """
     _validate.positive(sigma=sigma)
     _validate.count(shift=shift)
@@ -122,7 +106,7 @@ def gaussian(sigma: float, shift: int = 1) -> Pair:
     unit = shift / sigma**2
     losses = np.asarray(shift**2 / (2 * sigma**2) - x * unit, np.float64)
     masses = (weights / weights.sum())[::-1]
-    return Pair(losses[::-1], masses, unit=unit, origin=float(losses[-1]), bounded=False)
+    return Pair(losses[::-1], masses, bounded=False)
 
 
 def binomial(trials: int, probability: float, shift: int) -> Pair:
@@ -208,7 +192,7 @@ def outcomes(first: Mapping[bytes, float], second: Mapping[bytes, float]) -> Pai
     return Pair(np.log(p) - np.log(q), p, unseen)
 
 
-def pure_epsilon(views: Composition) -> float:
+def pure_epsilon(views: Kinds) -> float:
     """The largest total loss: the epsilon at delta = 0 (inf if there is none).
 
     >>> pure_epsilon([(laplace(36.0), 36)])
@@ -217,149 +201,50 @@ def pure_epsilon(views: Composition) -> float:
     return math.fsum(pair.worst * times for pair, times in views if times)
 
 
-def exact_delta(views: Composition, epsilon: float) -> float:
+def exact_delta(views: Kinds, epsilon: float) -> float:
     """The smallest delta at which the views are (epsilon, delta)-indistinguishable."""
-    return _total(views).delta(epsilon)
+    return _total(views)[0](epsilon)
 
 
-def exact_epsilon(views: Composition, delta: float) -> float:
+def exact_epsilon(views: Kinds, delta: float) -> float:
     """The smallest epsilon at which the views are (epsilon, delta)-indistinguishable.
 
     >>> round(exact_epsilon([(gaussian(25.35), 36)], 1e-6), 4)
     0.9999
     """
-    if delta == 0:
-        return pure_epsilon(views)
-    return min(_bisect(_total(views).delta, delta), pure_epsilon(views))
+    return exact_curve(views, 0.0, delta)[0]
 
 
-def exact_curve(views: Composition, epsilon: float, delta: float) -> tuple[float, float]:
+def exact_curve(views: Kinds, epsilon: float, delta: float) -> tuple[float, float]:
     """Both at once: the epsilon at ``delta``, and the delta at ``epsilon``."""
     pure = pure_epsilon(views)
     if delta == 0 and pure <= epsilon * (1 + 1e-12):
         return pure, 0.0
-    total = _total(views)
-    found = pure if delta == 0 else min(_bisect(total.delta, delta), pure)
-    return found, total.delta(epsilon)
+    delta_at, largest = _total(views)
+    found = pure if delta == 0 else min(least_epsilon(delta_at, delta, largest=largest), pure)
+    return found, delta_at(epsilon)
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Continuous Gaussian noise, sensitivity over sigma = ``mu`` (Balle and Wang 2018, eq. 6)."""
-    from scipy.special import log_ndtr
-
-    above = math.exp(log_ndtr(mu / 2 - epsilon / mu))
-    return above - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The epsilon of continuous Gaussian noise at ``delta``."""
-    if delta <= 0:
-        return math.inf
-    return _bisect(lambda epsilon: gaussian_delta(mu, epsilon), delta)
-
-
-def _bisect(delta_at: Callable[[float], float], delta: float) -> float:
-    """The upper end of a bracket of width 1e-10 around the epsilon where delta is reached."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    while delta_at(high) > delta:
-        low, high = high, 2 * high
-        if high > 1e6:
-            return math.inf
-    while high - low > 1e-10 * max(1.0, high):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-    return high
-
-
-class _Losses:
-    """The distribution of a total loss, ready to be asked for many epsilons."""
-
-    def __init__(self, losses: FloatArray, masses: FloatArray, unseen: float) -> None:
-        positive = losses > 0
-        self._losses, masses = losses[positive], masses[positive]
-        # delta = P(L > eps) - e^eps Q(L > eps) + P(L = inf), from sums over upper tails
-        self._above = np.r_[np.cumsum(masses[::-1])[::-1], 0.0]
-        self._below = np.r_[np.cumsum((masses * np.exp(-self._losses))[::-1])[::-1], 0.0]
-        self._unseen = unseen
-
-    def delta(self, epsilon: float) -> float:
-        first = int(np.searchsorted(self._losses, epsilon, "right"))
-        if first == self._losses.size:
-            return self._unseen
-        over = float(self._above[first] - math.exp(epsilon) * self._below[first])
-        return self._unseen + max(0.0, over)
-
-
-def _total(views: Composition) -> _Losses:
+def _total(views: Kinds) -> tuple[Callable[[float], float], float]:
+    """Delta of all losses together, as a function of epsilon, and the largest finite loss."""
     views = [(pair, times) for pair, times in views if times]
     if math.prod(float(pair.losses.size) ** times for pair, times in views) <= _FEW:
         return _listed(views)
-    units = {pair.unit for pair, _ in views}
-    if len(units) != 1 or None in units:  # move every loss to a common grid, pessimistically
-        kept = [(_clip(pair), times) for pair, times in views]
-        window = _window([(p.losses, p.masses, t) for p, t in kept])
-        unit = window / _GRID if window else 1.0
-        views = [(_split(pair, unit), times) for pair, times in kept]
-    unseen = -math.expm1(math.fsum(t * math.log1p(-p.unseen) for p, t in views))
-    # Add the integers k behind the losses ``origin + k * unit``, by fast Fourier transform.
-    window = _window([(np.arange(p.masses.size), p.masses, t) for p, t in views])
-    size = 1 << max(math.ceil(window), *(p.masses.size for p, _ in views)).bit_length()
-    spectrum = np.ones(size // 2 + 1, complex)
-    for pair, times in views:
-        spectrum *= np.fft.rfft(pair.masses, size) ** times
-    masses = np.clip(np.fft.irfft(spectrum, size), 0.0, None)
-    mean = math.fsum(t * float(np.arange(p.masses.size) @ p.masses) for p, t in views)
-    steps = round(mean) - size // 2 + np.arange(size)
-    origin = math.fsum(t * p.origin for p, t in views)
-    losses = np.asarray(origin + (views[0][0].unit or 0.0) * steps, np.float64)
-    return _Losses(losses, masses[steps % size], unseen)
+    parts = [(*ascending(p.losses, p.masses, p.unseen), times) for p, times in views]
+    total = Composition.of_atoms(parts)
+    return total.delta, max(total.largest, 0.0)
 
 
-def _listed(views: Composition) -> _Losses:
+def _listed(views: Kinds) -> tuple[Callable[[float], float], float]:
     """Few enough to add every loss to every other: nothing is rounded."""
     losses, masses, seen = np.zeros(1), np.ones(1), 1.0
     for pair in (pair for pair, times in views for _ in range(times)):
         losses = np.add.outer(losses, pair.losses).ravel()
         masses = np.multiply.outer(masses, pair.masses).ravel()
         seen *= 1 - pair.unseen
-    order = np.argsort(losses)
-    return _Losses(losses[order], masses[order], 1 - seen)
 
+    def delta(epsilon: float) -> float:
+        above = losses > epsilon
+        return 1 - seen + float(masses[above] @ -np.expm1(epsilon - losses[above]))
 
-def _clip(pair: Pair) -> Pair:
-    infinite = pair.losses > _LARGEST
-    return Pair(
-        np.maximum(pair.losses[~infinite], -_LARGEST),
-        pair.masses[~infinite],
-        unseen=pair.unseen + float(pair.masses[infinite].sum()),
-        bounded=pair.bounded,
-    )
-
-
-def _split(pair: Pair, unit: float) -> Pair:
-    """Share each mass between the two nearest grid points, keeping E_P[1] and E_P[exp(-L)]."""
-    below = np.floor(pair.losses / unit)
-    # Q-mass is P-mass times exp(-loss): solve (1 - w) exp(-low) + w exp(-high) = exp(-loss).
-    rise = pair.losses - below * unit
-    up = np.expm1(-rise) / math.expm1(-unit)
-    first = below.min()
-    index = (below - first).astype(np.int64)
-    size = int(index.max()) + 2
-    masses = np.zeros(size)
-    masses += np.bincount(index, pair.masses * (1 - up), size)
-    masses += np.bincount(index + 1, pair.masses * up, size)
-    losses = (first + np.arange(masses.size)) * unit
-    return Pair(losses, masses, pair.unseen, unit, float(first * unit), pair.bounded)
-
-
-def _window(parts: Sequence[tuple[NumberArray, FloatArray, int]]) -> float:
-    """Width that holds a sum of independent values, up to probabilities far below any delta."""
-    width = math.fsum(t * float(np.ptp(values)) for values, _, t in parts)
-    variance, largest = 0.0, 0.0
-    for values, masses, times in parts:
-        mean = float(values @ masses) / float(masses.sum())
-        variance += times * float(masses @ (values - mean) ** 2)
-        largest = max(largest, float(np.ptp(values)))
-    return min(width, 2 * (_REACH * math.sqrt(variance) + largest))
+    return delta, max(0.0, float(losses.max(initial=0.0)))
