@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet import Local, Shuffle
 from discreet.errors import DiscreetWarning
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp import Shape
@@ -137,7 +137,7 @@ def printed_elimination() -> list[list]:
     }
     table: list[list] = [["users", "noise", "deviation", "frequent above", "per layer", "width"]]
     for users in (20_000, 100_000_000, 1_000_000_000):
-        problem = Problem(shape, users, start)
+        problem = PublicFacts(shape, users, start)
         how = {"structure": "paper", "constants": "theory", "literal": True}
         settings = EliminationSettings.choose(how, learner="sdp-pe")
         constants, script = PrintedConstants(problem, settings), write_script(problem, settings)

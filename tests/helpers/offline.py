@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.learners.estimate import CountSums, ReleasedRows, Rows
+from discreet.learners.estimate import CountSums, ReleasedRows, RowSums
 from discreet.offline.improvement import Evidence, SlotRows
 
 
@@ -10,7 +10,7 @@ def slot_rows(transitions, visits, rewards, noise=0.0, reward_noise=0.0, visit_n
     """Rows of any shape, each visit a sample."""
     n, zero = np.asarray(visits, float), np.zeros(np.shape(visits))
     variances = zero + noise, zero + reward_noise, zero + visit_noise
-    rows = Rows(transitions, n, rewards, n, *variances)
+    rows = RowSums(transitions, n, rewards, n, *variances)
     return SlotRows(rows, zero + known.get("anchor", 0.0), zero + known.get("drawn", 1.0))
 
 
@@ -39,4 +39,4 @@ def evidence_of(users, slots, behaviour, pool=None, stationary=None):
 def dense(sums):
     """The rows ``[H, S, K]`` of sums."""
     layers = [sums.layer(step) for step in range(len(sums.number))]
-    return Rows(*(np.stack(parts) for parts in zip(*layers, strict=True)))
+    return RowSums(*(np.stack(parts) for parts in zip(*layers, strict=True)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy
-from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.base import Batch, BatchLearner, ContinualLearner, PublicFacts
 from discreet.learners.settings import ContinualSettings
 from discreet.mdp import uniform_policy
 from discreet.mdp.shape import Shape
@@ -12,7 +12,7 @@ from discreet.mdp.shape import Shape
 pytestmark = pytest.mark.core
 
 SHAPE = Shape(states=2, actions=3, horizon=4)
-PROBLEM = Problem(SHAPE, 50, np.array([True, False]))
+PROBLEM = PublicFacts(SHAPE, 50, np.array([True, False]))
 
 
 class Uniform(ContinualLearner):

@@ -8,7 +8,7 @@ import pytest
 import discreet
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Batch, Problem
+from discreet.learners.base import Batch, PublicFacts
 from discreet.learners.estimate import TOTAL, VISIT_VARIANCE, VISITS, CountSums
 from discreet.learners.explore_then_commit import (
     ExploreThenCommit,
@@ -193,7 +193,7 @@ LONG = RiverSwim(states=5, horizon=8)
 def problem(episodes=10**6, shape=LONG.shape):
     start = np.zeros(shape.states, np.bool_)
     start[0] = True
-    return Problem(shape, episodes, start)
+    return PublicFacts(shape, episodes, start)
 
 
 def release(trust, shape=LONG.shape):

@@ -8,7 +8,7 @@ from discreet._seeds import RunSeeds
 from discreet.adversarial.uc_o_reps import UcORepsSettings
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners import EliminationSettings, FlowSettings
-from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.base import Batch, BatchLearner, PublicFacts
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.learn import make_batch_learner, run_batches
 from discreet.learners.optimists import DpUcbviSettings
@@ -22,7 +22,7 @@ RIVER = discreet.make("RiverSwim", states=3, horizon=4)
 
 
 def learner(start):
-    problem = Problem(RIVER.shape, 100, np.array(start))
+    problem = PublicFacts(RIVER.shape, 100, np.array(start))
     rng = np.random.default_rng(0)
     trust = discreet.Central(1, 1e-6)
     return make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, {})

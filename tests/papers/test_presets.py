@@ -22,7 +22,7 @@ from discreet.errors import (
     InvalidInputError,
     UnknownNameError,
 )
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.continual import make_learner
 from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
@@ -164,7 +164,7 @@ def batch_plan(preset, shape=RIVER):
 def elimination(preset):
     settings = EliminationSettings.choose(preset.settings)
     start = np.arange(X) == 0
-    return settings, PrintedConstants(Problem(RIVER, K, start), settings)
+    return settings, PrintedConstants(PublicFacts(RIVER, K, start), settings)
 
 
 def world(preset, **options):
@@ -236,7 +236,7 @@ def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
     threshold = printed.infrequent(np.full(RIVER.visits, sigma**2))
     assert threshold == pytest.approx(6 * E * H**2 * iota)  # C_1 = 6; Algorithm 2, line 9
     assert printed.printed_width(500.0, sigma) == pytest.approx(width(iota, E, 500.0))
-    script = write_script(Problem(RIVER, K, np.arange(X) == 0), settings)
+    script = write_script(PublicFacts(RIVER, K, np.arange(X) == 0), settings)
     assert next(length for *_, length in script) == 2  # L_1 = 2
     for L in (2, 4, 64):
         stages = [users for part, users, length in script if length == L]
@@ -535,7 +535,7 @@ def test_the_printed_flip_tells_more_the_less_is_claimed_between_two_logarithms(
 
 def test_iota_of_the_print_and_of_its_union_bound():
     """X = 2, A = 2, H = 3, K = 1e13: 34.72 and 35.41."""
-    problem = Problem(Shape(states=2, actions=2, horizon=3), 10**13, np.array([True, False]))
+    problem = PublicFacts(Shape(states=2, actions=2, horizon=3), 10**13, np.array([True, False]))
     for literal, iota in ((True, 34.72), (False, 35.41)):
         settings = EliminationSettings.choose(get_preset("001").chosen({"literal": literal}))
         assert PrintedConstants(problem, settings).iota == pytest.approx(iota, abs=0.005)
@@ -543,7 +543,7 @@ def test_iota_of_the_print_and_of_its_union_bound():
 
 def test_every_exploration_policy_of_000_has_as_many_users():
     """Algorithms 2 and 3 of 000: L_0 episodes each, as far as integers go."""
-    problem = Problem(Shape(states=2, actions=2, horizon=2), 600, np.array([True, False]))
+    problem = PublicFacts(Shape(states=2, actions=2, horizon=2), 600, np.array([True, False]))
     trust = get_preset("000").trust_model(1.0)
     played = {}
     for literal in (True, False):
@@ -574,7 +574,7 @@ def test_assumption_4_with_paper_001():
     """200 of 200 draws at X = 24, H = 2, as in `tests/learners/elimination`."""
     preset = get_preset("001")
     mdp = RandomMDP(states=24, actions=2, horizon=2, seed=3)
-    problem = Problem(mdp.shape, K, mdp.initial > 0)
+    problem = PublicFacts(mdp.shape, K, mdp.initial > 0)
     settings = EliminationSettings.choose(preset.settings)
     explorer = object.__new__(PaperElimination)  # its list of 2^25 policies is not needed
     explorer.settings, explorer.printed = settings, PrintedConstants(problem, settings)

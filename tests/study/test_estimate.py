@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.estimate import Estimate
 from discreet.learners.learn import public_facts
 from discreet.mdp import evaluate, solve
@@ -199,7 +199,7 @@ def test_it_comes_back_from_its_state_and_the_state_stays_as_it_was():
 
 
 def test_stationary_problems_pool_their_steps():
-    problem, inside = Problem(RIVER.shape, 100, RIVER.initial > 0, stationary=True), 0
+    problem, inside = PublicFacts(RIVER.shape, 100, RIVER.initial > 0, stationary=True), 0
     for seed in range(20):
         one = release(discreet.NoPrivacy(), 5_000, seed)
         answer = estimate_of(one, problem=problem).answer()

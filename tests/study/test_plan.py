@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import discreet
 from discreet.errors import DiscreetError, UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.mdp import Shape, TabularMDP, sample_trajectories
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.study import plan as planning
@@ -34,7 +34,7 @@ NONE = discreet.NoPrivacy()
 def problem(states, actions, horizon, starts=(0,), stationary=False):
     start = np.zeros(states, np.bool_)
     start[list(starts)] = True
-    return Problem(Shape(states, actions, horizon), 1_000, start, stationary)
+    return PublicFacts(Shape(states, actions, horizon), 1_000, start, stationary)
 
 
 def chain(states, actions, horizon, seed, **more):

@@ -7,4 +7,4 @@ runs one, `check` tests it against the rules, `result` is what a run leaves; `es
 
 from discreet._lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _attach(__name__)
+__getattr__, __dir__, __all__ = _attach(__name__, renamed={"Problem": "PublicFacts"})

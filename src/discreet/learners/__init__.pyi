@@ -1,7 +1,7 @@
 from discreet.learners.base import Batch as Batch
 from discreet.learners.base import BatchLearner as BatchLearner
 from discreet.learners.base import ContinualLearner as ContinualLearner
-from discreet.learners.base import Problem as Problem
+from discreet.learners.base import PublicFacts as PublicFacts
 from discreet.learners.check import LearnerReport as LearnerReport
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.elimination.settings import EliminationSettings as EliminationSettings

@@ -28,7 +28,7 @@ Chosen_co = TypeVar("Chosen_co", bound=Settings, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PublicFacts:
     """What a learner may know in advance: public facts only, never the model.
 
     Attributes:
@@ -112,7 +112,7 @@ class BatchLearner(ABC):
     what it does next follows the new one, as if it had always been that."""
 
     def __init__(
-        self, problem: Problem, mechanism: BatchMechanism, rng: np.random.Generator
+        self, problem: PublicFacts, mechanism: BatchMechanism, rng: np.random.Generator
     ) -> None:
         self.problem = problem
         self.mechanism = mechanism
@@ -153,7 +153,7 @@ class BatchLearner(ABC):
         """
         return None
 
-    def extend(self, problem: Problem, *, pending: bool) -> None:
+    def extend(self, problem: PublicFacts, *, pending: bool) -> None:
         """Go on with more users; a ``pending`` batch stays as it was asked for."""
         self.problem = problem
 
@@ -186,7 +186,7 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: PublicFacts,
         mechanism: BatchMechanism,
         rng: np.random.Generator,
         **settings: object,
@@ -246,7 +246,7 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
         declared = self.problem.stationary and self._told
         return contradictions(self._sums, self.reward_share) if declared else ()
 
-    def extend(self, problem: Problem, *, pending: bool) -> None:
+    def extend(self, problem: PublicFacts, *, pending: bool) -> None:
         super().extend(problem, pending=pending)
         self._pending = self._pending if pending else None
 
@@ -294,7 +294,7 @@ class ContinualLearner(ABC):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: PublicFacts,
         mechanism: ContinualMechanism,
         rng: np.random.Generator,
         settings: ContinualSettings,

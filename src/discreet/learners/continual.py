@@ -17,7 +17,7 @@ from discreet._jit import BORROWED, inlined
 from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import FORBIDDEN, ContinualLearner, Problem
+from discreet.learners.base import FORBIDDEN, ContinualLearner, PublicFacts
 from discreet.learners.result import RegretRecorder, Result, ReturnCurve, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import (
@@ -76,7 +76,9 @@ def make_learner(
         stationary=stationary,
         last_transitions=chosen.last_transitions,
     )
-    problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
+    problem = PublicFacts(
+        shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary
+    )
     return kind(problem, mechanism, rng, replace(chosen, stationary=stationary))
 
 

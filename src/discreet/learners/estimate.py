@@ -112,7 +112,7 @@ class ReleasedRows(NamedTuple):
         )
 
 
-class Rows(NamedTuple):
+class RowSums(NamedTuple):
     """Sums of rows of any shape: T ``[..., S]``, N, R, M, F, G and D (module docstring)."""
 
     transitions: FloatArray
@@ -177,12 +177,12 @@ class CountSums(NamedTuple):
         np.add.at(self.transition_sums, rows, sums)
         np.add.at(self.reward_sums, rows, reward_sums)
 
-    def layer(self, step: int) -> Rows:
+    def layer(self, step: int) -> RowSums:
         """All rows ``[S, A]`` of a step, by the weights of rewards; nothing where none is kept."""
         h = step if len(self.number) > 1 else 0
         number, sums = self.number[h], self.reward_sums[h]
         transitions = np.where(number[..., None] >= 0, self.transitions[number], 0.0)
-        return Rows(
+        return RowSums(
             transitions,
             sums[..., VISITS],
             sums[..., TOTAL],
@@ -294,7 +294,7 @@ def reward_square(sampling: Any, noise: Any, visit_variance: Any, reward: Any, c
 
 
 def next_value(
-    rows: Rows, probabilities: FloatArray, following: FloatArray, reach: float
+    rows: RowSums, probabilities: FloatArray, following: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray]:
     """P·V of rows, and the numerator of its variance."""
     mean: FloatArray = probabilities @ following
@@ -360,7 +360,7 @@ def mechanism_factors(shape: Shape, start: BoolArray, mechanism: BatchMechanism)
 
 
 def action_values(
-    rows: Rows, ahead: FloatArray, *, centre: float, deviations: float, signed: bool = False
+    rows: RowSums, ahead: FloatArray, *, centre: float, deviations: float, signed: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Values r + P·V of rows, and their variances: infinite where noise explains the visits.
 

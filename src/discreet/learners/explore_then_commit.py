@@ -27,7 +27,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, PublicFacts
 from discreet.learners.elimination.active_set import (
     ImplicitActiveSet,
     check_decisions,
@@ -87,7 +87,7 @@ def greedy_policy(sums: CountSums, horizon: int, luck: FloatArray) -> Determinis
     return DeterministicPolicy(actions)
 
 
-def exploration_users(problem: Problem, mechanism: BatchMechanism) -> int:
+def exploration_users(problem: PublicFacts, mechanism: BatchMechanism) -> int:
     """How many users explore: the n that minimises n + (K - n)·min(1, sd(n)), at most K/2.
 
     sd(n) is the standard deviation of a mean reward that n/(S·A) visits and the noise of a release
@@ -109,7 +109,7 @@ def exploration_users(problem: Problem, mechanism: BatchMechanism) -> int:
 
 
 def designed_policy(
-    problem: Problem,
+    problem: PublicFacts,
     chances: FloatArray,
     initial: FloatArray,
     least: float,

@@ -13,7 +13,7 @@ from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Batch, BatchLearner, ContinualLearner, Problem
+from discreet.learners.base import Batch, BatchLearner, ContinualLearner, PublicFacts
 from discreet.learners.registry import (
     LearnerSpec,
     get_learner,
@@ -197,7 +197,7 @@ def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:
 
 def make_batch_learner(
     spec: LearnerSpec,
-    problem: Problem,
+    problem: PublicFacts,
     trust: TrustModel,
     rng: np.random.Generator,
     settings: dict[str, Any],
@@ -247,10 +247,10 @@ def continual_kind(spec: LearnerSpec) -> type[ContinualLearner]:
 
 def public_facts(
     mdp: TabularMDP | Simulator, episodes: int, *, stationary: bool = False
-) -> Problem:
+) -> PublicFacts:
     """What a learner may know of ``mdp`` in advance: its size and where episodes can start."""
     _validate.truth(stationary=stationary)
-    return Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
+    return PublicFacts(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
 
 
 def expected_regret(meter: RegretMeter, policy: Policy) -> float:

@@ -28,7 +28,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, Plain
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, PublicFacts
 from discreet.learners.estimate import (
     CountSums,
     action_values,
@@ -165,7 +165,7 @@ class Trial(FlowLearner[TrialSettings]):
         self._seed = int(self.rng.integers(2**62))
         self._plan()
 
-    def extend(self, problem: Problem, *, pending: bool) -> None:
+    def extend(self, problem: PublicFacts, *, pending: bool) -> None:
         """The stages that are left follow the new number."""
         super().extend(problem, pending=pending)
         self._plan()

@@ -67,7 +67,7 @@ from discreet.learners.estimate import (
     VISITS,
     CountSums,
     ReleasedRows,
-    Rows,
+    RowSums,
     next_value,
     reward_square,
     weight_of,
@@ -92,14 +92,14 @@ class SlotRows(NamedTuple):
         drawn: 1 where the mean reward is estimated from people's rewards, 0 where it is known.
     """
 
-    rows: Rows
+    rows: RowSums
     anchor: FloatArray
     drawn: FloatArray
 
     def layer(self, step: int) -> "SlotRows":
         """The rows of one step."""
         return SlotRows(
-            Rows(*(array[step] for array in self.rows)), self.anchor[step], self.drawn[step]
+            RowSums(*(array[step] for array in self.rows)), self.anchor[step], self.drawn[step]
         )
 
     @property
@@ -179,7 +179,7 @@ class Evidence(NamedTuple):
         masks = (chosen[..., None], *[chosen] * (len(over_steps) - 1))
         pairs = zip(masks, over_steps, own.rows, strict=True)
         return SlotRows(
-            Rows(*(np.where(mask, pooled, step_) for mask, pooled, step_ in pairs)),
+            RowSums(*(np.where(mask, pooled, step_) for mask, pooled, step_ in pairs)),
             np.where(chosen, self.anchor[0], own.anchor),
             np.where(chosen, self.drawn[0], own.drawn),
         )
@@ -281,13 +281,13 @@ def _behaviour(
     Known rewards leave the noise of who took which action: D·(r - mean)² for each slot.
     """
     layers = [slots.layer(step) for step in range(len(support))]
-    rows = Rows(*(np.stack(arrays) for arrays in zip(*layers, strict=True)))
+    rows = RowSums(*(np.stack(arrays) for arrays in zip(*layers, strict=True)))
     visits, rewards = rows.visits.sum(axis=2), rows.rewards.sum(axis=2)
     means, public = rewards / _some(visits), drawn == 0
     mixing = rows.visit_variance * public * (anchor - means[..., None]) ** 2
     some_drawn, centre = (support & ~public).any(axis=2), (anchor * ~public).max()
     return SlotRows(
-        Rows(
+        RowSums(
             rows.transitions.sum(axis=2),
             visits,
             rewards,

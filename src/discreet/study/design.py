@@ -49,7 +49,7 @@ from discreet._types import BoolArray, JsonObject, Plain
 from discreet.data.layout import Layout, TableFormat
 from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.learn import check_trust
 from discreet.learners.registry import LearnerSpec, get_learner, learner_names, listing
 from discreet.privacy import trust as trust_models
@@ -200,12 +200,12 @@ class Design:
         return start_numbers(self.start_states, self.vocabulary, self.format)
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> PublicFacts:
         """What the learner may know."""
         shape = self.vocabulary.shape
         begin: BoolArray = np.zeros(shape.states, np.bool_)
         begin[self.starts] = True
-        return Problem(shape, self.episodes, begin, self.stationary)
+        return PublicFacts(shape, self.episodes, begin, self.stationary)
 
     def generators(self) -> dict[str, np.random.Generator]:
         """For ties, for rehearsed noise and for the rounding of rewards."""

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.estimate import (
     CountSums,
     Estimate,
@@ -78,7 +78,7 @@ class Answer(NamedTuple):
 class StudyEstimate:
     """Pooled releases of one problem, all of one mechanism."""
 
-    def __init__(self, problem: Problem, mechanism: BatchMechanism) -> None:
+    def __init__(self, problem: PublicFacts, mechanism: BatchMechanism) -> None:
         self._problem = problem
         self._centre = mechanism.centre
         self._per_visit = mechanism.visit_variance
@@ -206,7 +206,7 @@ class StudyEstimate:
 
 
 def _visits(
-    counts: PrivateCounts, rows: tuple[IntArray, ...], shares: FloatArray, problem: Problem
+    counts: PrivateCounts, rows: tuple[IntArray, ...], shares: FloatArray, problem: PublicFacts
 ) -> tuple[FloatArray, FloatArray]:
     """Visits of the supported rows and the variance of their noise, by the best measurement.
 

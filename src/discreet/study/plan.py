@@ -45,7 +45,7 @@ from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, FloatArray, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.mdp.planning import RegretMeter
@@ -136,7 +136,7 @@ def null_of(mdp: TabularMDP) -> TabularMDP:
     )
 
 
-def even_problem(problem: Problem) -> TabularMDP:
+def even_problem(problem: PublicFacts) -> TabularMDP:
     """Nothing is to be found: every action leads everywhere, and earns 0 or 1 with even chances."""
     shape, start = problem.shape, problem.start
     return TabularMDP(
@@ -170,7 +170,7 @@ class Outcome(NamedTuple):
 def run_study(
     mdp: TabularMDP,
     spec: LearnerSpec,
-    problem: Problem,
+    problem: PublicFacts,
     trust: TrustModel,
     settings: Mapping[str, object],
     seeds: RunSeeds,
@@ -243,7 +243,7 @@ class Simulation:
     """
 
     learner: str
-    problem: Problem
+    problem: PublicFacts
     settings: Mapping[str, object]
     model: TabularMDP | None = None
     runs: int = RUNS
@@ -574,7 +574,7 @@ def _said(trust: TrustModel) -> str:
     return "no privacy" if epsilon is None else f"{trust.name}, epsilon {rounded_up(epsilon)}"
 
 
-def _fitted(model: TabularMDP, problem: Problem) -> TabularMDP:
+def _fitted(model: TabularMDP, problem: PublicFacts) -> TabularMDP:
     """The given problem with the design's mask; refused where it is no problem of this design."""
     shape = problem.shape
     if not isinstance(model, TabularMDP) or model.shape != shape:
@@ -642,7 +642,7 @@ def simulation_of(design: Design, runs: int) -> Simulation:
     return Simulation(spec.name, problem, design.settings, runs=runs, seed=design.seed)
 
 
-def _choices(problem: Problem) -> BoolArray:
+def _choices(problem: PublicFacts) -> BoolArray:
     """``bool[S]``: where episodes begin and more than one action is possible."""
     several: BoolArray = problem.shape.mask[0].sum(axis=-1) > 1
     return problem.start & several

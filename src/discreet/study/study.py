@@ -36,7 +36,7 @@ from discreet.errors import (
     StudyError,
     UnsupportedError,
 )
-from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.base import Batch, BatchLearner, PublicFacts
 from discreet.learners.estimate import Estimate
 from discreet.learners.learn import make_batch_learner
 from discreet.mdp.policies import DeterministicPolicy, Policy
@@ -232,7 +232,7 @@ class Study:
         return self._design.format.reward_range
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> PublicFacts:
         """Public facts, all that the learner knows beforehand."""
         return self.learner.problem
 

@@ -7,7 +7,7 @@ import pytest
 
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.learner import PolicyElimination
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import learn, make_batch_learner, public_facts
@@ -204,7 +204,7 @@ def test_printed_constants_drop_no_policy_even_without_noise(trust):
 
 def test_printed_constants_at_the_setting_of_the_figure():
     """K = 2e4, epsilon = 1: threshold and width are beyond any number of episodes played."""
-    problem = Problem(RIVER, 20_000, np.array([True, False, False, False]))
+    problem = PublicFacts(RIVER, 20_000, np.array([True, False, False, False]))
     constants = PrintedConstants(problem, EliminationSettings(constants="theory"))
     printed = Shuffle(1, 1e-5, calibration="paper")
     with pytest.warns(UserWarning):

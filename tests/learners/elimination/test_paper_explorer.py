@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet import Shuffle
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.explorers import (
     CountPool,
     MeasuredVisits,
@@ -36,7 +36,7 @@ MDP = RiverSwim(states=3, horizon=3, relabel=5)
 
 
 def explorer(**settings):
-    problem = Problem(MDP.shape, 10_000, MDP.initial > 0)
+    problem = PublicFacts(MDP.shape, 10_000, MDP.initial > 0)
     return PaperElimination(problem, EliminationSettings(structure="paper", **settings))
 
 
@@ -233,7 +233,7 @@ def assumption_4(made, counts, seed):
 
 def paper_learner(mdp, trust, users=20_000):
     """`sdp-pe` with the papers' structure and constants."""
-    problem = Problem(mdp.shape, users, mdp.initial > 0)
+    problem = PublicFacts(mdp.shape, users, mdp.initial > 0)
     chosen = {"structure": "paper", "constants": "theory"}
     rng = np.random.default_rng(0)
     return make_batch_learner(get_learner("sdp-pe"), problem, trust, rng, chosen)

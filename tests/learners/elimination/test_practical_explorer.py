@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnsupportedError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.active_set import MOST_DECISIONS, coverage_design
 from discreet.learners.elimination.explorers import (
     CountPool,
@@ -26,7 +26,7 @@ MDP = RiverSwim(states=3, horizon=3, relabel=5)
 
 
 def explorer(mdp=MDP, **settings):
-    problem = Problem(mdp.shape, 10_000, mdp.initial > 0)
+    problem = PublicFacts(mdp.shape, 10_000, mdp.initial > 0)
     return ImplicitElimination(problem, EliminationSettings(**settings))
 
 
@@ -127,13 +127,13 @@ def test_a_saved_explorer_goes_on_where_it_was():
 def test_sizes_beyond_memory_are_refused_with_a_remedy():
     shape = Shape(states=300, actions=2, horizon=40)
     assert shape.horizon**2 * shape.states**2 * shape.actions > MOST_DECISIONS
-    problem = Problem(shape, 10, np.arange(300) == 0)
+    problem = PublicFacts(shape, 10, np.arange(300) == 0)
     with pytest.raises(UnsupportedError, match=r"24000 \(step, state, action\).*use 'flow-ucb'"):
         ImplicitElimination(problem, EliminationSettings())
 
 
 def test_orders_of_actions_are_permutations_and_all_occur():
-    problem = Problem(Shape(states=50, actions=3, horizon=20), 10, np.ones(50, bool))
+    problem = PublicFacts(Shape(states=50, actions=3, horizon=20), 10, np.ones(50, bool))
     order = shuffled_actions(problem.shape, np.random.default_rng(7))
     assert order.shape == (20, 50, 3)
     assert (np.sort(order, axis=-1) == np.arange(3)).all()

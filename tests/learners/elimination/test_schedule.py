@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.learner import (
     first_length,
     split_evenly,
@@ -60,7 +60,7 @@ def test_even_split():
 @pytest.mark.parametrize("fine", ["coverage", "mixture"])
 @pytest.mark.parametrize("episodes", [1, 7, 31, 100, 20_000])
 def test_every_user_is_in_exactly_one_batch(structure, fine, episodes):
-    problem = Problem(
+    problem = PublicFacts(
         Shape(states=3, actions=2, horizon=3), episodes, np.array([True, False, False])
     )
     script = write_script(problem, EliminationSettings(structure=structure, fine=fine))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.shape import Shape
 
 pytestmark = pytest.mark.core
 
-PROBLEM = Problem(Shape(states=2, actions=3, horizon=4), 1000, np.array([True, False]))
+PROBLEM = PublicFacts(Shape(states=2, actions=3, horizon=4), 1000, np.array([True, False]))
 """X = 2, A = 3, H = 4, K = 1000: H·X·A = 24."""
 
 

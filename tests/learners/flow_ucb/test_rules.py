@@ -14,7 +14,7 @@ from discreet.learners.flow_ucb import learner as module
 from discreet.learners.flow_ucb.learner import (
     CANDIDATES,
     FlowSettings,
-    Part,
+    Players,
     min_users,
     mixed,
     noise_by_users,
@@ -99,7 +99,7 @@ def requested(told, done=1, users=200, trust=CENTRAL, **settings):
     after(learner, told=told, batches=done)
     zeros, ones = empty(6, 4), empty(6, 4)
     ones.actions[:] = 1
-    learner.sized = lambda model, tie, most: Part(zeros, min(users, most))
+    learner.sized = lambda model, tie, most: Players(zeros, min(users, most))
     learner._greedy = lambda tie: ones
     return learner.ask()
 
@@ -163,7 +163,7 @@ def occupancy(chosen):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
-    parts = [Part(candidate_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
+    parts = [Players(candidate_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
     found = mixed(parts, 40, 2)
     expected = sum(
         users / 100 * np.eye(2)[candidate.actions] * candidate.occupancy[..., None]
@@ -179,7 +179,7 @@ def test_where_no_candidate_goes_actions_are_mixed_by_users():
     one, other = candidate_of(0), candidate_of(0)
     one.actions[2, 1], other.actions[2, 1] = 0, 1
     one.occupancy[2, 1] = other.occupancy[2, 1] = 0.0
-    found = mixed([Part(one, 30), Part(other, 10)], 40, 2)
+    found = mixed([Players(one, 30), Players(other, 10)], 40, 2)
     np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.learn import make_batch_learner
 from discreet.learners.registry import _SHIPPED, get_learner
 from discreet.mdp.shape import Shape
@@ -318,7 +318,7 @@ def test_facts_are_the_operators_word_and_nothing_else_is(files, tmp_path):
 
 def settled_by(trust, learner="flow-ucb", stationary=False, **settings):
     """What `review` derives from a design, and what the mechanism of that study says of itself."""
-    problem = Problem(Shape(2, 2, 2), 5_000, np.ones(2, np.bool_), stationary)
+    problem = PublicFacts(Shape(2, 2, 2), 5_000, np.ones(2, np.bool_), stationary)
     made = make_batch_learner(get_learner(learner), problem, trust, RNG, settings)
     said = made.mechanism.release_facts(5_000)
     bundle = Bundle(Path())

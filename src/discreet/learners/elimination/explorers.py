@@ -32,7 +32,7 @@ import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.elimination.active_set import (
     Design,
     ImplicitActiveSet,
@@ -316,7 +316,7 @@ def upper_and_lower(
 class ImplicitElimination:
     """The practical structure; `elimination.learner` says who plays when."""
 
-    def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
+    def __init__(self, problem: PublicFacts, settings: EliminationSettings) -> None:
         check_decisions(problem.shape, "Policy elimination", "use 'flow-ucb' at this size")
         self.problem = problem
         self.settings = settings
@@ -445,7 +445,7 @@ def _playable(
 class PaperElimination:
     """The printed structure; `elimination.learner` says who plays when."""
 
-    def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
+    def __init__(self, problem: PublicFacts, settings: EliminationSettings) -> None:
         self.problem = problem
         self.settings = settings
         self.printed = PrintedConstants(problem, settings)

@@ -38,7 +38,7 @@ import numpy as np
 
 from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, PublicFacts
 from discreet.learners.elimination.explorers import CountPool, ImplicitElimination, PaperElimination
 from discreet.learners.elimination.settings import GROWTH, LEAST, EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
@@ -207,7 +207,7 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         return np.random.default_rng((self._seed, self._batches, purpose))
 
 
-def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]:
+def write_script(problem: PublicFacts, settings: EliminationSettings) -> list[Entry]:
     """Who plays when: every user in exactly one batch, all of them together K."""
     paper, shares = settings.structure == "paper", settings.stage_shares
     first, growth = 2.0 if settings.literal else float(first_length(problem.shape)), GROWTH

@@ -13,7 +13,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Problem
+from discreet.learners.base import PublicFacts
 from discreet.learners.settings import ConstantSet, Settings, failure_probability
 
 INFREQUENT = 0.5
@@ -88,7 +88,7 @@ class PrintedConstants:
         settings: which version, which constants.
     """
 
-    problem: Problem
+    problem: PublicFacts
     settings: EliminationSettings
 
     @property

@@ -115,14 +115,14 @@ def noise_by_users(mechanism: BatchMechanism) -> Callable[[float], tuple[float, 
     return noise
 
 
-class Part(NamedTuple):
+class Players(NamedTuple):
     """A candidate policy, and how many users of a batch play it."""
 
     candidate: CandidatePolicy
     users: int
 
 
-def mixed(parts: Sequence[Part], users: int, choices: int) -> Batch:
+def mixed(parts: Sequence[Players], users: int, choices: int) -> Batch:
     """A batch of ``users`` whose flow in the model is the weighted mean of the parts' flows."""
     if len(parts) == 1:
         candidate = parts[0].candidate
@@ -282,21 +282,21 @@ class FlowUCB(FlowLearner[FlowSettings]):
         users = rounded(min(max(needed, least, fewest), left), left)
         over = self.chosen.batches is not None and self._batches + 1 >= self.chosen.batches
         if over or left - users < max(users, fewest):  # the last batch teaches nobody
-            return mixed([Part(self._greedy(tie), left)], left, problem.shape.actions)
+            return mixed([Players(self._greedy(tie), left)], left, problem.shape.actions)
         if self.chosen.mixing and self.chosen.batches is not None and not told:
             even = np.full(tie.shape[:2], 1 / problem.shape.states)
             even[0] = self._planner.initial
             return Batch(uniform_policy(problem.shape), users, even)
         if self.chosen.mixing and needed < least:
-            parts.append(Part(self._greedy(tie), users - needed))
+            parts.append(Players(self._greedy(tie), users - needed))
         return mixed(parts, users, problem.shape.actions)
 
-    def sized(self, model: ModelEstimate, tie: FloatArray, most: int) -> Part:
+    def sized(self, model: ModelEstimate, tie: FloatArray, most: int) -> Players:
         """Rule 6: the optimistic policy of the model, with at most so many users."""
         width, planner = self.width(model), self._planner
         candidate = planner.made(model, tie, width, self.hiding)
         if not self._told:
-            return Part(candidate, smallest(lambda n: n >= self.visits_to_see(n).max(), most))
+            return Players(candidate, smallest(lambda n: n >= self.visits_to_see(n).max(), most))
         reachable = planner.reachable(model, candidate)
         unknown = float((reachable.occupancy * candidate.bonus).sum())
         goal = SHRINK * min(unknown, planner.value(candidate))
@@ -305,7 +305,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
             terms = self._terms(users)
             return planning.unknown_after(model, terms, reachable, width, planner.centre) <= goal
 
-        return Part(candidate, smallest(enough, most))
+        return Players(candidate, smallest(enough, most))
 
     def _terms(self, users: float) -> ReleaseTerms:
         mechanism = self.mechanism
