@@ -33,15 +33,14 @@ ROOT = Path(__file__).parents[1]
 OLDEST = (3, 11)
 NEWEST = 20  # minor versions that are looked for
 LIMIT = 900  # seconds for one installation or one program
-EXTRAS = ("lab", "certify", "service")
+EXTRAS = ("lab", "service")
 USES = {  # one command for each extra
     "lab": ("run", "price-of-trust", "--quick", "--jobs", "1", "--json"),
-    "certify": ("certify", "--trust", "central", "--users", "100"),
     "service": ("service", "demo", "--users", "200", "--runs", "2", "--json"),
 }
-SECURE = ("study", "start", "study.db", "--trust", "central", "--epsilon", "1")
-SECURE += ("--states", "2", "--actions", "2", "--steps", "2", "--episodes", "99")
-"""Noise for real people needs no extra."""
+SIZES = ("--trust", "central", "--epsilon", "1", "--states", "2", "--actions", "2", "--steps", "2")
+CORE = (("study", "start", "study.db", *SIZES, "--episodes", "99"), ("study", "bundle", "study.db"))
+"""What needs no extra: noise for real people, its proof, and a dossier."""
 REQUIRED = {
     "py.typed",
     "device/web/device.js",
@@ -228,7 +227,8 @@ def check_installed(python: Path, package: Path) -> None:
         if not all(listed[part] for part in ("environments", "learners", "experiments")):
             raise NotReadyError("`discreet list` lacks environments, learners or experiments")
         run(programs / "discreet", "list", folder=folder)
-        run(programs / "discreet", *SECURE, folder=folder)
+        for command in CORE:
+            run(programs / "discreet", *command, folder=folder)
 
 
 def check_extras(python: Path, package: Path) -> None:
