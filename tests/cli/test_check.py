@@ -222,7 +222,7 @@ def test_json_for_scripts(capsys):
     results = json.loads(capsys.readouterr().out)["results"]
     exact = [row for row in results if row["calibration"] == "exact"]
     assert all(row["holds"] and row["claimed"] == {"epsilon": 1, "delta": 0} for row in exact)
-    kinds = {"continual", "stationary", "vector", "layered", "returning"}
+    kinds = {"continual", "stationary", "vector", "layered"}
     assert {row["kind"] for row in exact} == kinds
     assert {"add", "block", "add (256 releases, secure)"} <= {row["path"] for row in exact}
     [paper] = [row for row in results if row["calibration"] == "paper"]

@@ -2,8 +2,6 @@
 
 import json
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -216,41 +214,6 @@ def test_people_are_recognised_whatever_becomes_of_their_table(logged, discreet,
     assert "people were in an earlier release of 'people.ledger'" in out
 
 
-def test_people_are_recognised_under_other_names_by_their_file(logged, discreet, tmp_path):
-    lines = Path("logged.csv").read_text().splitlines()
-    rows = [f"{line},{line.split(',')[0].replace('u', 'n')}" for line in lines]
-    Path("logged.csv").write_text("\n".join(rows) + "\n")  # a column "nser" with other names
-    assert discreet(*SECURE, "--budget", "1")[0] == 0
-    (tmp_path / "d.toml").write_text('[table]\ncolumns = {user = "nser"}\n')
-    code, out, _ = discreet(*SECURE, "--design", "d.toml", "--json")
-    assert code == 2
-    assert "does not cover this release" in out
-
-
-def test_other_people_are_not_charged_and_another_ledger_begins_anew(logged, discreet):
-    assert discreet(*SECURE, "--budget", "1")[0] == 0
-    Path("others.csv").write_text(
-        Path("logged.csv").read_text().replace("u", "v").replace("vser", "user")
-    )
-    code, out, _ = discreet("fit", "others.csv", *OPTIONS, *TRUST, "--json")
-    assert (code, ledger_of(out)["left"]["epsilon"]) == (0, 0)
-    code, out, _ = discreet(*SECURE, "--ledger", "other.ledger", "--json")
-    assert (code, ledger_of(out)["path"], ledger_of(out)["left"]) == (0, "other.ledger", None)
-    assert ledger_of(out)["spent"]["epsilon"] == 1
-
-
-def test_a_budget_is_refused_before_anything_is_drawn(logged, discreet, monkeypatch):
-    monkeypatch.setattr(
-        "discreet.offline.release.release", lambda *_, **__: pytest.fail("released")
-    )
-    code, _, err = discreet(*SECURE, "--budget", "0.5")
-    assert code == 2
-    assert "Requested: epsilon 1, delta 0. Remaining: epsilon 0.5, delta 0." in err
-    code, _, err = discreet(*SECURE, "--budget", "3")
-    assert code == 2
-    assert "Expected a budget of at most epsilon 0.5, delta 0" in err  # it is kept
-
-
 @pytest.mark.parametrize("budget", ["", "x", "1,x", "0", "-1", "nan", "inf", "1,2", "1,1e-6,3"])
 def test_a_budget_that_is_none(logged, discreet, budget):
     code, _, err = discreet(*SECURE, "--budget", budget)
@@ -273,40 +236,6 @@ def test_exact_sums_are_covered_by_no_budget(logged, discreet):
     assert code == 2
     assert "No budget covers exact sums" in err
     assert discreet("fit", "logged.csv", *OPTIONS, "--trust", "none", "--rehearse")[0] == 0
-
-
-KILLED = """
-import os, sys
-import discreet.offline.release as releasing
-from discreet.cli import app
-releasing.release = lambda *_, **__: os._exit(9)
-sys.argv = ["discreet", *sys.argv[1:]]
-app.main()
-"""
-
-
-def test_a_kill_between_charge_and_release_leaves_a_charge(logged, discreet):
-    done = subprocess.run([sys.executable, "-c", KILLED, *SECURE, "--budget", "1"], check=False)
-    assert done.returncode == 9
-    code, _, err = discreet(*SECURE)
-    assert code == 2
-    assert "Remaining: epsilon 0, delta 0." in err
-    assert "this same release was charged once before and ended before it was kept" in err
-
-
-@pytest.mark.parametrize(("deltas", "codes"), [((1, 2), [0, 2]), ((1, 1), [0, 0])])
-def test_two_processes_at_once_do_not_share_what_is_left(logged, deltas, codes):
-    """What both ask for alike is made once, and both get it."""
-    command = [sys.executable, "-m", "discreet", *SECURE, "--budget", "1", "--json", "--delta"]
-    both = [
-        subprocess.Popen([*command, f"{delta}e-6"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for delta in deltas
-    ]
-    said = [json.loads(process.communicate()[0]) for process in both]
-    assert sorted(process.returncode for process in both) == codes
-    if codes == [0, 0]:
-        assert sorted(one.pop("ledger")["charged"] for one in said) == [False, True]
-        assert said[0] == said[1]
 
 
 def test_an_epsilon_above_ten_is_said_in_odds(logged, discreet):

@@ -93,20 +93,10 @@ def test_a_guarantee_becomes_a_trust_model(trust):
         assert model.honest == 0.25
 
 
-def test_the_printed_constants_are_asked_for_by_name():
-    assert GuaranteeOptions().model("shuffle", "paper").calibration == "paper"
-    assert GuaranteeOptions(mechanism="gaussian").model("central").mechanism == "gaussian"
-
-
 @pytest.mark.parametrize("trust", ["central", "local", "none"])
 def test_honest_users_belong_to_shuffle(trust):
     with pytest.raises(DiscreetError, match=f"--honest belongs to --trust shuffle.*{trust}"):
         GuaranteeOptions(trust=trust, honest=0.5).model(trust)
-
-
-def test_a_trust_model_that_does_not_exist_is_refused():
-    with pytest.raises(DiscreetError, match="Unknown trust model 'nobody'"):
-        GuaranteeOptions().model("nobody")
 
 
 def test_a_release_knows_its_size_and_its_counters():

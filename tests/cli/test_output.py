@@ -10,8 +10,10 @@ import pytest
 from discreet.cli.output import (
     FACTS,
     Progress,
+    answer,
     compact,
     echo_json,
+    facts,
     need_extra,
     noted,
     print_table,
@@ -144,6 +146,20 @@ def test_a_sentence_wraps_between_words_on_a_terminal(terminal, speak):
 def test_a_sentence_stays_one_line_for_a_script(capsys):
     say("word " * 60)
     assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_an_answer_is_json_or_tables_and_sentences_and_its_notes_are_for_both(capsys):
+    def shown():
+        yield facts("Title", [["what", "that"]])
+        yield "A sentence."
+
+    answer({"what": "that"}, shown(), json=False, notes=["A note."])
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "Title" and out.splitlines()[-1] == "A sentence."
+    assert "that" in out and err == "A note.\n"
+    unseen = (pytest.fail(text) for text in ["Nobody looks at it."])
+    answer({"what": "that"}, unseen, json=True, notes=["A note."])
+    assert capsys.readouterr() == ('{\n  "what": "that"\n}\n', "A note.\n")
 
 
 def test_json_has_no_infinity():
