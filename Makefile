@@ -118,7 +118,7 @@ core-installed: $(CORE_VENV)/.core  ## the same with the core dependencies only 
 
 coverage: $(VENV)/.dev  ## which part of each room's lines the tests run, in one process
 	@$(BIN)/coverage run --data-file=.coverage --source=src/discreet -m pytest -q
-	@$(BIN)/coverage json -q -o .coverage.json && $(BIN)/python .ci/coverage.py .coverage.json
+	@$(BIN)/coverage json -q -o .coverage.json && $(BIN)/python .ci/covered.py .coverage.json
 
 wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
 	@rm -rf dist build src/discreet.egg-info
