@@ -18,7 +18,7 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 
 world = discreet.make("RiverSwim", states=3, horizon=3, relabel=0)  # unknown to the study
 file = Path(tempfile.mkdtemp()) / "study.db"
-study = discreet.start(
+study = discreet.start_study(
     file,
     learner="flow-ucb",
     trust=discreet.Shuffle(epsilon=2, delta=1e-6),
@@ -55,7 +55,7 @@ while not study.finished:
     first = study.users
     study.tell(mixed, users=[f"user-{first + i}" for i in range(count)], token=token)
     print(f"batch {study.batches}: {count} users, {len(mixed):,} messages")
-    study = discreet.resume(file)  # a restart between any two batches changes nothing
+    study = discreet.open_study(file)  # a restart between any two batches changes nothing
 
 print(
     f"{study.users} users in {study.batches} batches, in one file of {file.stat().st_size:,} bytes"

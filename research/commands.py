@@ -291,7 +291,7 @@ def studies(book: Book) -> None:
 
 def table(file: str, seed: int) -> str:
     """What a clinic exports of the pending batch."""
-    study = discreet.resume(file)
+    study = discreet.open_study(file)
     week, names = simulated(study, seed), study.names
     rows = [
         [
@@ -311,7 +311,7 @@ def table(file: str, seed: int) -> str:
 
 def reports(file: str, seed: int) -> list[str]:
     """A folder of what devices of the pending batch send, with its options."""
-    study = discreet.resume(file)
+    study = discreet.open_study(file)
     week = simulated(study, seed)
     draws = discreet.device.ByteDraws(random.Random(seed).randbytes)
     phone = discreet.device.load(study.encoder().to_dict())

@@ -417,7 +417,7 @@ def _studied(mdp, spec, settings, trust, users, run):
         if not mdp.shape.mask[h, s].all()
     ]
     with tempfile.TemporaryDirectory() as folder:
-        study = discreet.start(
+        study = discreet.start_study(
             Path(folder) / "study.db",
             learner=spec,
             trust=trust,

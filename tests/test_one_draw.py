@@ -118,7 +118,7 @@ def stages(study, users):
     yield study
     study.reissue(users)
     yield study
-    yield discreet.resume(study.path)
+    yield discreet.open_study(study.path)
 
 
 @pytest.fixture

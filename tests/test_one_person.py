@@ -60,7 +60,7 @@ def two_batches(folder, one, other):
 def after_a_restart(folder, one, other):
     study = begin(folder / "s.db")
     study.tell(episodes_of(study, 0, 1), users=[one])
-    study = discreet.resume(study.path)
+    study = discreet.open_study(study.path)
     study.tell(episodes_of(study, 1, 1), users=[other])
     return study.users
 

@@ -70,3 +70,12 @@ def test_every_public_name_has_a_docstring(package):
     ours = {n: v for n, v in public.items() if callable(v) or inspect.ismodule(v)}
     assert len(ours) > 3
     assert [one for name, value in ours.items() for one in undocumented(name, value)] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("start", "start_study"), ("resume", "open_study"), ("load", "load_results")]
+)
+def test_an_old_name_says_the_new_one(old, new):
+    assert new in discreet.__all__ and old not in discreet.__all__
+    with pytest.raises(ImportError, match=f"discreet.{old} is called discreet.{new} now"):
+        getattr(discreet, old)

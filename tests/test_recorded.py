@@ -33,7 +33,7 @@ def study(place, said):
     """People who were counted are recognised, others are the next batch."""
     from helpers.studies import advance
 
-    found = discreet.resume(place / "study.db", said["head"])
+    found = discreet.open_study(place / "study.db", said["head"])
     assert [str(found.guarantee), found.head, found.users] == list(said.values())
     found.verify()
     yield
@@ -42,7 +42,7 @@ def study(place, said):
     advance(found, seed=2)
     assert found.users > said["users"]
     found.verify()
-    assert discreet.resume(place / "study.db", said["head"]).head == found.head
+    assert discreet.open_study(place / "study.db", said["head"]).head == found.head
 
 
 def ledger(place, said):
@@ -76,7 +76,7 @@ def study_of_spellings(place, said):
     """Who came as 7 and as 7.0 came twice; 11 came once."""
     from helpers.studies import advance, episodes_of
 
-    found = discreet.resume(place / "study.db", said["head"])
+    found = discreet.open_study(place / "study.db", said["head"])
     for user in ("7", "7.0", 100_000, "1e+05"):
         with pytest.raises(StudyError, match="has taken part 2 times"):
             found.tell(episodes_of(found, 0, 1), users=[user])
@@ -174,7 +174,7 @@ def store(address):
 
 def results(place, said):
     pytest.importorskip("pyarrow")
-    found = discreet.load(place)
+    found = discreet.load_results(place)
     assert {one.facts["trust"]: one.regret[:, -1].tolist() for one in found.series()} == said
     assert [entry["guarantee"]["notion"] for entry in found.guarantees] == ["none", "JDP"]
     yield

@@ -112,7 +112,7 @@ def test_a_study_runs_it_and_resumes(shell, tmp_path):
 import discreet
 mdp = discreet.make("Corridor")
 shape = mdp.shape
-study = discreet.start(
+study = discreet.start_study(
     "study.db", learner="explore-once", trust=discreet.Central(1, 1e-6),
     states=shape.states, actions=shape.actions, horizon=shape.horizon,
     episodes=100, sampler="simulation", seed=1,
@@ -123,7 +123,9 @@ study.tell(discreet.mdp.sample_trajectories(mdp, study.ask(), study.batch_size, 
 """
     code, _, err = shell("-c", "import numpy as np\n" + script)
     assert code == 0, err
-    code, out, err = shell("-c", "import discreet; print(discreet.resume('study.db').batch_size)")
+    code, out, err = shell(
+        "-c", "import discreet; print(discreet.open_study('study.db').batch_size)"
+    )
     assert (code, out) == (0, "90\n"), err
 
 

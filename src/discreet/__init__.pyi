@@ -11,7 +11,7 @@ from discreet import study as study
 from discreet.auditing.conformance import check_mechanism as check_mechanism
 from discreet.auditing.run import audit as audit
 from discreet.device.policy import load_policy as load_policy
-from discreet.lab.results import load as load
+from discreet.lab.results import load_results as load_results
 from discreet.learners.check import check_learner as check_learner
 from discreet.learners.learn import learn as learn
 from discreet.learners.learn import run_paper as run_paper
@@ -29,7 +29,7 @@ from discreet.privacy.trust import Local as Local
 from discreet.privacy.trust import NoPrivacy as NoPrivacy
 from discreet.privacy.trust import Shuffle as Shuffle
 from discreet.study.plan import plan_study as plan_study
-from discreet.study.study import resume as resume
-from discreet.study.study import start as start
+from discreet.study.study import open_study as open_study
+from discreet.study.study import start_study as start_study
 
 __version__: str

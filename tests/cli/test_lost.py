@@ -45,14 +45,14 @@ def rows(first, people):
 def prepared(tmp_path_factory, finished):
     """Files of every kind that commands take."""
     from discreet.study.design import read_design
-    from discreet.study.study import start
+    from discreet.study.study import start_study
 
     folder = tmp_path_factory.mktemp("prepared")
     (folder / "design.toml").write_text(DESIGN, "utf-8")
     (folder / "logged.csv").write_text(rows(0, 40), "utf-8")
     (folder / "batch.csv").write_text(rows(0, 20), "utf-8")
     rehearsed(folder / "study.db", read_design(folder / "design.toml"), 0)
-    start(
+    start_study(
         folder / "phones.db", states=2, actions=2, horizon=2, episodes=40, learner="flow-ucb",
         trust=Local(1), sampler="simulation", seed=0,
     )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import __version__
 from discreet.cli import run
-from discreet.lab.results import load
+from discreet.lab.results import load_results
 from discreet.lab.summary import winners
 from helpers.experiments import experiment_text
 
@@ -60,7 +60,7 @@ def test_overrides_are_kept_in_the_resolved_file(discreet, here):
     discreet(
         "run", "tiny.toml", "--episodes", "20,1e1", "--runs", "1", "--seed", "7", "--jobs", "1"
     )
-    resolved = load(here / "results/tiny").experiment
+    resolved = load_results(here / "results/tiny").experiment
     assert (resolved.episodes, resolved.runs, resolved.seed) == ((20, 10), 1, 7)
 
 
@@ -95,7 +95,7 @@ def test_one_learner_with_settings(discreet, here):
     row = json.loads(out)["results"][0]
     assert code == 0
     assert (row["trust"], row["epsilon"], row["delta"]) == ("central", 2.0, 1e-6)
-    resolved = load(here / "results/flow-ucb-riverswim-central").experiment
+    resolved = load_results(here / "results/flow-ucb-riverswim-central").experiment
     assert resolved.learners[0].settings == {"stationary": True, "batches": 4}
     assert resolved.environments[0].parameters == {"states": 3, "horizon": 3}
 
@@ -189,7 +189,7 @@ def test_other_settings_go_to_a_folder_of_their_own(discreet, here):
     ]
     first = "results/psrl-riverswim-none"
     assert folders == [first, f"{first}-2", first]
-    assert load(here / first).experiment.seed == 1
+    assert load_results(here / first).experiment.seed == 1
     code, out, _ = discreet("run", *options, "--seed", "3", "--output", first)
     assert code == 2
     assert "1 runs of other settings, which would be lost" in json.loads(out)["error"]
@@ -468,7 +468,7 @@ def test_returns_are_compared_and_more_is_better(discreet, here):
     (here / "two.toml").write_text(text)
     code, out, _ = discreet("run", "two.toml", "--jobs", "1", "--json")
     results = {row["learner"]: row["return"]["mean"] for row in json.loads(out)["results"]}
-    ((_, (one,)),) = winners(load(here / "results" / "tiny"))
+    ((_, (one,)),) = winners(load_results(here / "results" / "tiny"))
     better = max(results, key=results.get)
     assert code == 0 and one.first.startswith(better) and one.earned
     gain = results[better] - min(results.values())

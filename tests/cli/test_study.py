@@ -138,7 +138,7 @@ def test_a_secure_study_says_nothing_of_a_rehearsal(place, run):
     made = run("start", "study.db", "--design", "design.toml")
     assert not made["simulated"]
     assert made["guarantee"] == "(1, 1e-06)-JDP, one user's whole episode, replace-one"
-    study = library.resume("study.db")
+    study = library.open_study("study.db")
     assert made["head"] == study.head
     assert study.names.steps == ("1", "2", "3", "4")
     assert study.config["table"] == {
@@ -153,7 +153,7 @@ def test_options_hold_instead_of_the_file(place, run):
         "--epsilon", "2", "--episodes", "500", "--start", "ill,well", "--set", "confidence=0.5",
         "--batches", "4", "--rehearse",
     )  # fmt: skip
-    study = library.resume("study.db")
+    study = library.open_study("study.db")
     assert made["guarantee"].startswith(f"{REHEARSED}: (2, 1e-06)-SDP")
     assert study.config["trust"]["honest"] == 0.9
     assert study.config["start_states"] == [0, 2]
@@ -164,7 +164,7 @@ def test_options_hold_instead_of_the_file(place, run):
 def test_a_study_needs_no_file(place, run):
     made = run("start", "s.db", *SIZES, "--trust", "local", "--epsilon", "1", "--rehearse")
     assert made["episodes"] == 1000
-    assert library.resume("s.db").names.actions == ("a", "b")
+    assert library.open_study("s.db").names.actions == ("a", "b")
     made = run("start", "n.db", *SIZES, "--trust", "none", "--rehearse", "--stationary")
     assert made["guarantee"] == "no privacy"
     assert made["epsilon"] is None
@@ -174,7 +174,7 @@ def test_another_trust_model_has_other_options(place, run):
     text = (place / "design.toml").read_text().replace('"central"', '"shuffle"\nhonest = 0.9')
     (place / "design.toml").write_text(text)
     run("start", "s.db", "--design", "design.toml", "--trust", "none", "--rehearse")
-    assert library.resume("s.db").guarantee.notion == "none"
+    assert library.open_study("s.db").guarantee.notion == "none"
 
 
 def test_what_is_missing_is_named_and_nothing_is_begun(place, discreet):
@@ -287,7 +287,7 @@ def test_it_counts_what_the_library_counts(rehearsed, run, tmp_path):
     shutil.copy(study.path, rehearsed / "twin.db")
     week = write_table(rehearsed / "week.csv", study)
     run("tell", "study.db", "week.csv")
-    twin = library.resume(rehearsed / "twin.db")
+    twin = library.open_study(rehearsed / "twin.db")
     twin.tell(week, users=[f"patient {i}" for i in range(len(week))])
     assert twin.head == resumed(rehearsed).head
 

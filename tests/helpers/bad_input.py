@@ -35,7 +35,7 @@ def _tell(user):
     """A batch with this user in it."""
 
     def run(folder):
-        study = discreet.resume(folder / "study.db")
+        study = discreet.open_study(folder / "study.db")
         study.tell(episodes_of(study, 1), users=[user, *names(study)[1:]])
 
     return run
@@ -45,7 +45,7 @@ def _data(change):
     """A batch whose data or users are changed."""
 
     def run(folder):
-        study = discreet.resume(folder / "study.db")
+        study = discreet.open_study(folder / "study.db")
         data, users = change(study, episodes_of(study, 1), names(study))
         study.tell(data, users=users)
 
@@ -69,7 +69,7 @@ def _resumed(content):
         place = folder / "other.db"
         place.write_bytes(content((folder / "study.db").read_bytes()))
         try:
-            discreet.resume(place)
+            discreet.open_study(place)
         finally:
             place.unlink()
 
@@ -84,7 +84,7 @@ def _edited(statement):
         place.write_bytes((folder / "study.db").read_bytes())
         try:
             sql(place, statement)
-            discreet.resume(place)
+            discreet.open_study(place)
         finally:
             place.unlink()
 
@@ -92,8 +92,8 @@ def _edited(statement):
 
 
 def _older(folder):
-    study = discreet.resume(folder / "study.db")
-    discreet.resume(study.path, head=study.ledger[0]["previous"] or "0" * 64)
+    study = discreet.open_study(folder / "study.db")
+    discreet.open_study(study.path, head=study.ledger[0]["previous"] or "0" * 64)
 
 
 def _full_disk(folder):
@@ -113,7 +113,7 @@ def _two_at_once(folder):
     place = folder / "other.db"
     place.write_bytes((folder / "study.db").read_bytes())
     try:
-        one, two = discreet.resume(place), discreet.resume(place)
+        one, two = discreet.open_study(place), discreet.open_study(place)
         advance(one, 1)
         advance(two, 2)
     finally:
@@ -183,9 +183,12 @@ CASES = {
     "a name that is too long": (_at("a" * 999), "a path that a file can have"),
     "half a character as a path": (_at("\ud800.db"), "a path that a file can have"),
     "a file as folder": (_at("study.db", "study.db"), "a path that a file can have"),
-    "a file that exists": (_at("study.db"), "exists; resume() it"),
-    "no file": (lambda folder: discreet.resume(folder / "none.db"), "begin one with start()"),
-    "a folder resumed": (discreet.resume, "a folder or no ordinary file"),
+    "a file that exists": (_at("study.db"), "exists; open_study() it"),
+    "no file": (
+        lambda folder: discreet.open_study(folder / "none.db"),
+        "begin one with start_study()",
+    ),
+    "a folder resumed": (discreet.open_study, "a folder or no ordinary file"),
     "an empty file": (_resumed(lambda file: b""), "is not a study file"),
     "a JSON file": (_resumed(lambda file: b'{"format": 1}'), "is not a study file"),
     "half a file": (_resumed(lambda file: file[: len(file) // 2]), "edited or damaged"),

@@ -41,7 +41,7 @@ def start_study(tmp_path, min_users=2, participations=1, honest=1.0, **changes):
     trust = discreet.Shuffle(
         4, 1e-4, min_users=min_users, participations=participations, honest=honest
     )
-    study = discreet.start(folder / "study.db", trust=trust, **study_arguments(**changes))
+    study = discreet.start_study(folder / "study.db", trust=trust, **study_arguments(**changes))
     key = make_signing_key(folder / "signing.key")
     of = charter_of(study, trust, Terms(patience=1000), key.public_key().public_bytes_raw())
     assert (participations, honest) != (1, 1.0) or dict(of.certificate) == CERTIFICATE
@@ -49,7 +49,7 @@ def start_study(tmp_path, min_users=2, participations=1, honest=1.0, **changes):
 
 
 def make_analyser(of, folder, url, key, at=lambda _: None, clock=None, **options):
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     clock = clock or ManualClock(NOW)
     return Analyser(of, study, Client(url, TOKEN), key, folder, clock=clock, at=at, **options)
 

@@ -70,7 +70,7 @@ def fork():
 def _tell_for_ever(path, writing, one):
     """Never returns."""
     try:
-        study = discreet.resume(path)
+        study = discreet.open_study(path)
         os.write(writing, b"r")
         while not study.finished:
             one(study)
@@ -90,7 +90,7 @@ def check_kills(folder, kind, kills, seed=0):
     for _ in range(kills):
         said = killed_while_telling(path, draw.uniform(0.0, 3 * pace))
         met += any(p.name != path.name for p in folder.iterdir())
-        study = discreet.resume(path)
+        study = discreet.open_study(path)
         study.verify()
         assert [p.name for p in folder.iterdir()] == [path.name]  # no stray files
         assert counted + said <= study.batches <= counted + said + 1
@@ -131,7 +131,7 @@ def check_returning(folder, kills, seed=0):
             fresh += 1
         if kill < kills:
             killed_while_telling(path, draw.uniform(0.0, 4 * pace), step_with_somebody_who_returns)
-        study = discreet.resume(path)
+        study = discreet.open_study(path)
         for _ in range(0 if kill < kills else trust.participations + 1):  # let in so often
             step_with_somebody_who_returns(study)
         study.verify()
@@ -191,7 +191,7 @@ def _act_until(path, statement, act, writing):
 
     code = 1
     try:
-        study = discreet.resume(path)
+        study = discreet.open_study(path)
         sqlite3.connect = traced
         act(study)
         code = 0
@@ -225,7 +225,7 @@ def check_close(folder, kind, *, extended=0):
         committed = bool(said) and (committed or said[-1] == "COMMIT")
         said.append(statement)
         kills += 1
-        study = discreet.resume(path, before)
+        study = discreet.open_study(path, before)
         study.verify()
         assert [p.name for p in folder.iterdir()] == [path.name]  # no stray files
         assert acted(study) == committed, said
@@ -326,7 +326,7 @@ def race(path, kind, batches, processes=2):
 def _run(path, number, batches, writing):
     """Never returns: asks, and tells new users of its own, until it told so many."""
     try:
-        study, own = discreet.resume(path), 0
+        study, own = discreet.open_study(path), 0
         while own < batches and not study.finished:
             with contextlib.suppress(StudyError):  # the other was first: ask again
                 study.refresh()

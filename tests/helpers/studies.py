@@ -32,7 +32,7 @@ def begin(path, trust=None, **changes):
     given = arguments | changes
     if given["learner"] == "flow-ucb":  # one action per state: users can then leave the policy
         given = {"mixing": False} | given
-    return discreet.start(path, **given)
+    return discreet.start_study(path, **given)
 
 
 def rehearsed(path, design, seed=None, **changes):

@@ -47,4 +47,4 @@ def write_table(path, study, seed=0, users=None, first=0):
 
 
 def resumed(place):
-    return discreet.resume(place / "study.db")
+    return discreet.open_study(place / "study.db")

@@ -12,7 +12,7 @@ import discreet
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab import results as results_module
 from discreet.lab.report import render, write_figures, write_report
-from discreet.lab.results import ResultFolder, load, write_file
+from discreet.lab.results import ResultFolder, load_results, write_file
 from discreet.lab.runner import free_folder, run_experiment
 from discreet.lab.summary import summarise
 from discreet.lab.tasks import SCHEMA_VERSION, Outcome, tasks_of
@@ -53,7 +53,7 @@ def aged(folder, version="0.0.7"):
 
 def test_every_file_says_which_version_made_it(made):
     version = discreet.__version__
-    results = load(made)
+    results = load_results(made)
     assert results.version == version
     assert json.loads((made / "environment.json").read_text())["packages"]["discreet"] == version
     assert {entry["version"] for entry in results.guarantees} == {version}
@@ -63,17 +63,19 @@ def test_every_file_says_which_version_made_it(made):
 
 
 def test_the_resolved_mechanism_stands_beside_the_requested_one(made):
-    private = [entry for entry in load(made).guarantees if entry["trust"] == "local"]
+    private = [entry for entry in load_results(made).guarantees if entry["trust"] == "local"]
     assert {entry["requested"] for entry in private} == {"auto"}
     assert "auto" not in {entry["mechanism"] for entry in private}
-    table = load(made).table
-    assert set(table["mechanism"].to_pylist()) == {e["mechanism"] for e in load(made).guarantees}
+    table = load_results(made).table
+    assert set(table["mechanism"].to_pylist()) == {
+        e["mechanism"] for e in load_results(made).guarantees
+    }
     assert private[0]["settings"], "settings as the run resolved them"
 
 
 def test_results_of_another_version_keep_their_stamp(folder):
     before = contents(aged(folder))
-    results = load(folder)
+    results = load_results(folder)
     assert results.version == "0.0.7"
     assert {row.facts["version"] for row in summarise(results)} == {"0.0.7"}
     page = render(results)
@@ -129,16 +131,16 @@ def test_the_same_dependencies_change_nothing(folder):
 def test_a_missing_file_of_a_folder_is_named(folder, name):
     (folder / name).unlink()
     with pytest.raises(InvalidInputError, match=rf"{name}': No such file.*finished runs are kept"):
-        load(folder)
+        load_results(folder)
 
 
 @pytest.mark.parametrize("name", ["results.parquet", "guarantees.json"])
 def test_a_damaged_file_is_named_and_made_again(folder, name):
     (folder / name).write_bytes(b"nothing useful")
     with pytest.raises(InvalidInputError, match=f"Cannot read .*{name}"):
-        load(folder)
+        load_results(folder)
     assert run_experiment(EXPERIMENT, folder, jobs=1).executed == 0
-    assert len(load(folder).series()) == 3
+    assert len(load_results(folder).series()) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"other": 1}', b"\xff\xfe"])
@@ -166,22 +168,22 @@ def test_an_unknown_schema_version_is_refused(folder, version, words):
     table = pq.read_table(folder / "results.parquet").replace_schema_metadata(version)
     pq.write_table(table, folder / "results.parquet")
     with pytest.raises(InvalidInputError, match=f"schema version {words}; .* reads 2\\."):
-        load(folder)
+        load_results(folder)
 
 
 def test_not_a_result_folder(tmp_path):
     with pytest.raises(InvalidInputError, match=r"no results\.parquet"):
-        load(tmp_path)
+        load_results(tmp_path)
 
 
 def test_without_pyarrow_the_extra_is_named(made, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without("pyarrow"))
     with pytest.raises(MissingExtraError, match="lab"):
-        load(made)
+        load_results(made)
 
 
 def test_results_read_back(made):
-    results = load(made)
+    results = load_results(made)
     assert results.experiment == EXPERIMENT
     found = results.series()
     assert [(s.facts["learner"], s.facts["trust"]) for s in found] == [
@@ -223,7 +225,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
 def test_every_run_knows_the_source_of_its_learner_environment_and_mechanism(made):
     from discreet import _registry
 
-    for entry in load(made).guarantees:
+    for entry in load_results(made).guarantees:
         assert entry["source"] == {
             "version": discreet.__version__,
             "learner": _registry.logic(),
@@ -276,5 +278,5 @@ def test_compilation_has_a_column_of_its_own(folder):
         name: {"seconds": 0.5, "compile_seconds": 7.0} for name in json.loads(timings.read_text())
     }
     timings.write_text(json.dumps(times))
-    rows = [row.to_dict() for row in summarise(load(folder))]
+    rows = [row.to_dict() for row in summarise(load_results(folder))]
     assert {(row["seconds"], row["compile_seconds"]) for row in rows} == {(0.5, 7.0)}

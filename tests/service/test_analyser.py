@@ -43,7 +43,7 @@ def test_a_mixture_is_refused_with_a_remedy():
 
 def test_a_key_of_another_charter_is_refused_before_it_signs(tmp_path):
     of, folder, _ = start_study(tmp_path)
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     with pytest.raises(InvalidInputError, match="one and the same `discreet service init`"):
         Analyser(of, study, Nobody(), Ed25519PrivateKey.generate(), folder)
     assert not list((folder / "manifests").iterdir())
@@ -123,7 +123,7 @@ def test_a_key_goes_although_its_analyser_was_stopped_after_the_batch_expired(tm
             raise KeyboardInterrupt
 
     def analyser(at):
-        study = discreet.resume(folder / "study.db")
+        study = discreet.open_study(folder / "study.db")
         return Analyser(of, study, Nobody(), key, folder, clock=ManualClock(NOW), at=at)
 
     with pytest.raises(KeyboardInterrupt):
@@ -337,7 +337,7 @@ def test_a_kill_while_a_manifest_is_made_anew_voids_no_batch(tmp_path):
 @pytest.mark.parametrize("state", ["open", "full", "sealed", "handed", "done"])
 def test_only_an_expired_batch_is_over_although_nobody_has_counted_it(tmp_path, state):
     of, folder, key = start_study(tmp_path)
-    study, shuffler = discreet.resume(folder / "study.db"), Nobody()
+    study, shuffler = discreet.open_study(folder / "study.db"), Nobody()
     analyser = Analyser(of, study, shuffler, key, folder, clock=ManualClock(NOW))
     analyser._next(None)
     study.reissue(returning="nobody")
@@ -349,7 +349,7 @@ def test_only_an_expired_batch_is_over_although_nobody_has_counted_it(tmp_path, 
 
 def test_tickets_of_a_batch_that_the_shuffler_has_lost_are_void(tmp_path):
     of, folder, key = start_study(tmp_path)
-    study, shuffler = discreet.resume(folder / "study.db"), Nobody()
+    study, shuffler = discreet.open_study(folder / "study.db"), Nobody()
 
     def lost(*_):
         raise Refusal("batchAbandoned")
@@ -378,7 +378,7 @@ def test_a_batch_below_the_least_size_is_raised_and_the_study_goes_on(tmp_path):
 
 def test_a_deadline_leaves_room_for_a_shuffler_whose_clock_is_behind(tmp_path):
     of, folder, key = start_study(tmp_path)
-    client, study = Nobody(), discreet.resume(folder / "study.db")
+    client, study = Nobody(), discreet.open_study(folder / "study.db")
     Analyser(of, study, client, key, folder, clock=ManualClock(NOW)).step()
     deadline = manifests.read(client.signed, of).manifest.deadline
     assert NOW + of.patience * 8 // 10 < deadline <= NOW + of.patience * 9 // 10

@@ -72,7 +72,7 @@ def test_the_guides_study_with_small_batches_goes_on_to_its_end_24_of_24_times(t
     run([*init, "--min-users", "20", "--rehearsal"])
     begun = tmp_path / "hospital" / "analyser" / "study.db"
     for number in range(24):
-        study = discreet.resume(shutil.copy(begun, tmp_path / f"{number}.db"))
+        study = discreet.open_study(shutil.copy(begun, tmp_path / f"{number}.db"))
         while not study.finished:
             assert study.batch_size >= 20
             reports = reports_of_all(study, 1000 * number + study.batches)

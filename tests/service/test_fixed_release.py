@@ -73,7 +73,7 @@ def parts(one, data):
 
 
 def analyser_of(of, folder, key, client, kind=Analyser, **options):
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     return kind(of, study, client, key, folder, clock=ManualClock(NOW), **options)
 
 
@@ -232,5 +232,5 @@ def test_a_release_is_of_one_batch_of_messages_and_its_noise_is_drawn_once(tmp_p
     client.reports = []
     fill()
     assert analyser().step() == "counted" and len(released) == 3
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     assert study.batches == 3 and len({str(one) for one in released}) == 3

@@ -201,10 +201,10 @@ def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
         folder, client = running.folder, running.client
         rest = iter(running.passes)
         for point in STEPS * 2:
-            batches = discreet.resume(folder / "study.db").batches
+            batches = discreet.open_study(folder / "study.db").batches
             while running.survives(point):
                 running.send(rest)
-            study = discreet.resume(folder / "study.db")
+            study = discreet.open_study(folder / "study.db")
             written = len(list((folder / "manifests").iterdir()))
             assert written in (study.batches, study.batches + 1)
             assert study.batches == batches + (point == "tell.after"), point

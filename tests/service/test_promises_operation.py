@@ -262,7 +262,7 @@ def test_p11_any_edit_of_the_ledger_is_found(tmp_path):
             running.send(rest)
         analyser.close()
     path, signed = folder / "study.db", verification.read_manifests(folder / "manifests")
-    study = discreet.resume(path)
+    study = discreet.open_study(path)
     chain = verification.check_chain(of, signed)
     assert verification.check_ledger(study, chain) == 2
     with pytest.raises(InvalidInputError, match="not the one it follows"):
@@ -279,9 +279,9 @@ def test_p11_any_edit_of_the_ledger_is_found(tmp_path):
     ):
         sql(path, edit)
         with pytest.raises(StudyError):
-            discreet.resume(path)
+            discreet.open_study(path)
         path.write_bytes(whole)
-    discreet.resume(path).verify()
+    discreet.open_study(path).verify()
 
 
 def test_p18_time_comes_from_the_clock_that_is_handed_in():

@@ -229,7 +229,7 @@ def test_p12_a_proof_is_checked_once_per_charter(tmp_path, monkeypatch):
 
 def test_p12_a_study_with_other_noise_than_its_charter_cannot_be_analysed(tmp_path):
     of, folder, _ = start_study(tmp_path)
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     check_study(of, study)
     for other in (
         dataclasses.replace(of, mean=of.mean * 2),
@@ -275,7 +275,7 @@ def test_p13_a_rehearsal_is_refused_unless_asked_for_and_stamped_everywhere(tmp_
     secure, folder, key = start_study(tmp_path)
     rehearsed = dataclasses.replace(secure, rehearsal=True)
     with pytest.raises(DiscreetError, match="says it is a rehearsal"):
-        Analyser(rehearsed, discreet.resume(folder / "study.db"), None, key, folder)
+        Analyser(rehearsed, discreet.open_study(folder / "study.db"), None, key, folder)
 
 
 MARK = b"<planted-mark>"

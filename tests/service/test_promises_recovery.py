@@ -629,7 +629,7 @@ def test_p28_a_ledger_that_was_written_anew_is_found(tmp_path):
         entries = analyser.study.ledger
         entries[2]["guarantee"] = entries[2]["guarantee"].replace("4", "1")  # a smaller epsilon
         rewrite(analyser.study.path, entries)
-        forged = discreet.resume(analyser.study.path)
+        forged = discreet.open_study(analyser.study.path)
         own = verification.read_manifests(running.folder / "manifests")
         chain = verification.check_chain(running.of, own)
         with pytest.raises(InvalidInputError, match="never had the head that manifest 2"):

@@ -127,7 +127,7 @@ def test_what_can_never_open_is_refused_before_anything_is_written(tmp_path, mon
 
 
 def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
-    study = discreet.start(tmp_path / "s.db", trust=TRUST, **study_arguments())
+    study = discreet.start_study(tmp_path / "s.db", trust=TRUST, **study_arguments())
     least = dataclasses.replace(study.mechanism, least=1000)
     asking = SimpleNamespace(mechanism=least, batch_size=8, names=None, problem=None)
     with pytest.raises(UnsupportedError, match="min_users=1000; take 'flow-ucb'"):
@@ -139,7 +139,7 @@ def test_a_charter_counts_on_people_who_return(tmp_path):
     made = {}
     for times in (1, 2):
         trust = dataclasses.replace(TRUST, participations=times)
-        study = discreet.start(tmp_path / f"{times}.db", trust=trust, **study_arguments())
+        study = discreet.start_study(tmp_path / f"{times}.db", trust=trust, **study_arguments())
         made[times] = charter_of(study, trust, Terms(), bytes(32))
         assert made[times].verify() <= made[times].delta
         check_study(made[times], study)
@@ -155,6 +155,6 @@ def test_a_charter_counts_on_people_who_return(tmp_path):
 
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):
     trust = discreet.Central(1, 1e-6)
-    study = discreet.start(tmp_path / "c.db", trust=trust, **study_arguments())
+    study = discreet.start_study(tmp_path / "c.db", trust=trust, **study_arguments())
     with pytest.raises(UnsupportedError, match="mechanism='histogram'"):
         charter_of(study, trust, Terms(), bytes(32))

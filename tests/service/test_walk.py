@@ -53,7 +53,7 @@ def test_a_whole_study_through_all_roles(service):
         client.close()
         analyser.close()
     assert totals["tickets_spent"] == 40 and totals["batches_done"] == analyser.study.batches > 1
-    study = discreet.resume(service.folder / "analyser" / "study.db")
+    study = discreet.open_study(service.folder / "analyser" / "study.db")
     assert study.finished and study.users == 40
     signed = verification.read_manifests(service.folder / "analyser" / "manifests")
     known = verification.check_chain(service.charter, signed)

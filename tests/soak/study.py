@@ -41,7 +41,7 @@ def races(folder: pathlib.Path, batches: int) -> None:
     """Two processes tell one study."""
     path = folder / "race.db"
     told = race(path, "central", batches)
-    study = discreet.resume(path)
+    study = discreet.open_study(path)
     study.verify()
     print({"race": "central", "told": told, "counted": study.batches})
     if min(told) < batches or sum(told) != study.users:
@@ -55,7 +55,7 @@ def crowds(folder: pathlib.Path, users: int) -> None:
     with steady(size):
         study, sizes, seconds = crowd(path, users)
         begun = time.process_time()
-        discreet.resume(path, study.head)
+        discreet.open_study(path, study.head)
         resumed = time.process_time() - begun
     ratio = sum(seconds[-5:]) / sum(seconds[1:6])
     print(

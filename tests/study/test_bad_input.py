@@ -28,8 +28,8 @@ def test_one_sentence_and_nothing_changed(folder, case):
 
 
 def test_a_clock_that_goes_backwards_changes_nothing(folder, monkeypatch):
-    study = discreet.resume(folder / "study.db")
+    study = discreet.open_study(folder / "study.db")
     monkeypatch.setattr(time, "time", lambda: -1e9)
     advance(study, 1)
-    assert discreet.resume(study.path, study.head).batches == 2
+    assert discreet.open_study(study.path, study.head).batches == 2
     study.verify()

@@ -30,8 +30,8 @@ def test_every_argument_of_start(tmp_path):
         "trust": discreet.Shuffle(1.0, 1e-6, honest=0.9),
         "confidence": 0.5,
     }
-    told = discreet.start(tmp_path / "told.db", sampler="simulation", seed=4, **given)
-    assert study.config == told.config == discreet.resume(told.path).config
+    told = discreet.start_study(tmp_path / "told.db", sampler="simulation", seed=4, **given)
+    assert study.config == told.config == discreet.open_study(told.path).config
     assert study.config["settings"] == {"confidence": 0.5} and "table" not in study.config
     assert study.names == design_of(PLAIN).vocabulary
 
@@ -47,7 +47,7 @@ def test_a_design_limits_how_often_people_are_recruited(tmp_path, more, batches)
     study = rehearsed(tmp_path / "study.db", design_of(plain))
     while not study.finished:
         advance(study, study.batches)
-        study = discreet.resume(study.path)  # the limit holds after a restart
+        study = discreet.open_study(study.path)  # the limit holds after a restart
     assert study.users == 3000
     assert study.batches <= batches if more else study.batches >= batches
 
@@ -71,7 +71,7 @@ def test_a_study_keeps_how_its_tables_are_read(tmp_path):
     plain = {**PLAIN, "table": table, "settings": {"mixing": False}}
     study = rehearsed(tmp_path / "study.db", design_of(plain))
     (tmp_path / "t.csv").write_text("patient,step,state,action,reward\nann,0,ill,1,1\n")
-    episodes, users = discreet.resume(study.path).read_table(tmp_path / "t.csv")
+    episodes, users = discreet.open_study(study.path).read_table(tmp_path / "t.csv")
     assert users == ["ann"]
     assert episodes.states.tolist() == [[0, 1, 1, 1]]
     assert episodes.actions[0, 1:].tolist() == study.ask().actions[1:, 1].tolist()
@@ -126,7 +126,7 @@ def test_a_design_says_which_actions_are_possible(tmp_path):
     rule = {"states": ["well"], "steps": [0, 1], "actions": "1"}
     design = design_of({**PLAIN, "settings": {}, "allowed": [rule]})
     study = rehearsed(tmp_path / "study.db", design)
-    assert study.names == design.vocabulary == discreet.resume(study.path).names
+    assert study.names == design.vocabulary == discreet.open_study(study.path).names
     expected = [[[True, True], [False, True]]] * 2 + [[[True, True], [True, True]]]
     assert study.problem.shape.mask.tolist() == expected
     assert study.policy.actions.tolist() == [[0, 1], [0, 1], [0, 0]]

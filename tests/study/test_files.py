@@ -25,7 +25,7 @@ def test_names_of_states_actions_and_steps(tmp_path):
     assert study.problem.start.tolist() == [True, False, False]
     assert study.names.actions == ("wait", "treat")
     advance(study)
-    again = discreet.resume(study.path)
+    again = discreet.open_study(study.path)
     assert again.names == study.names
     again.save_policy(tmp_path / "policy.json")
     again.save_policy(tmp_path / "policy.csv")

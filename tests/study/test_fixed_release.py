@@ -105,7 +105,7 @@ def test_so_do_those_of_later_batches(tmp_path, fixed_release, stage):
 def test_a_secure_study_draws_for_nothing_but_its_release(tmp_path, fixed_release):
     study = begin(tmp_path / "ready.db", sampler="secure", seed=None)
     prepare = lambda place: shutil.copyfile(study.path, place / "study.db")  # noqa: E731
-    act = lambda place, data: told(discreet.resume(place / "study.db"), data)  # noqa: E731
+    act = lambda place, data: told(discreet.open_study(place / "study.db"), data)  # noqa: E731
     fixed_release(prepare, act, neighbours(study, 20), least=20)
 
 
@@ -127,7 +127,7 @@ def test_refusals_say_nothing_of_what_people_did(tmp_path, fixed_release):
 
     def act(place, told_data):
         data, kind = told_data
-        again = discreet.resume(place / "study.db")
+        again = discreet.open_study(place / "study.db")
         if kind is None:
             return told(again, data)
         try:

@@ -77,7 +77,7 @@ def test_a_batch_that_is_issued_again_has_another_token(tmp_path):
     assert study.ask().key == policy.key
     with pytest.raises(StudyError, match="another batch or under another policy"):
         study.tell(reports, users=names(study), token=old)
-    again = discreet.resume(study.path, study.head)
+    again = discreet.open_study(study.path, study.head)
     assert again.token == study.token
     assert again.ledger[-1]["kind"] == "reissue"
     advance(again, 1)
@@ -97,7 +97,7 @@ def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, trust, r
     study = begin(tmp_path / "study.db", trust, episodes=400)
     before = study.guarantee
     study.reissue(returning=returning)
-    study = discreet.resume(study.path, study.head)
+    study = discreet.open_study(study.path, study.head)
     assert study.guarantee.epsilon == charged * before.epsilon
     assert study.guarantee.delta == charged * before.delta
     advance(study)
@@ -121,7 +121,7 @@ def test_every_report_that_was_seen_is_charged_however_few_are_asked_again(
             assert study.guarantee.epsilon == (seen + 1) * trust.epsilon
         study.reissue(users, returning="nobody")
         advance(study, users=max(study.batch_size - come, 1))
-        study = discreet.resume(study.path, study.head)
+        study = discreet.open_study(study.path, study.head)
         assert study.guarantee.epsilon == (seen + 1) * trust.epsilon
         assert study.ledger[-1]["guarantee"] == str(study.guarantee)
 
@@ -153,7 +153,7 @@ def delta_of_views(plan, users, *seen, epsilon):
 def test_a_part_of_a_shuffle_batch_that_was_seen_cannot_be_charged(tmp_path):
     problem = {"states": 2, "actions": 2, "horizon": 2, "episodes": 400}
     trust = discreet.Shuffle(1, 1e-6)
-    study = discreet.start(tmp_path / "study.db", learner="flow-ucb", trust=trust, **problem)
+    study = discreet.start_study(tmp_path / "study.db", learner="flow-ucb", trust=trust, **problem)
     study.reissue(17)
     head, plan = study.head, study.mechanism
     assert 0.9e-6 < delta_of_views(plan, 17, 17, epsilon=1) <= 1e-6
@@ -232,7 +232,7 @@ def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):
     study = begin(tmp_path / "study.db")
     advance(study, 0)
     policy = study.close()
-    again = discreet.resume(study.path, study.head)
+    again = discreet.open_study(study.path, study.head)
     for one in (study, again):
         assert one.finished
         np.testing.assert_array_equal(one.policy.actions, policy.actions)
@@ -288,7 +288,7 @@ def test_no_batches_of_those_who_are_left_of_those_who_are_left(tmp_path, learne
             study.reissue(users)
         advance(study, study.batches, users=users)
         told.append(users)
-        study = discreet.resume(study.path)  # that it is over is known after a restart
+        study = discreet.open_study(study.path)  # that it is over is known after a restart
     assert told[-1] > told[0] > 20  # the first is as large as shows a reward above its noise
     assert 900 < study.users < 1_000
     assert study.ledger[-1]["asked"] >= told[-1]
@@ -301,7 +301,7 @@ def test_a_study_goes_on_with_more_users_than_were_planned(tmp_path, learner, tr
     advance(study, 0)
     asked = study.batch_size, study.ask().key, study.token, str(study.guarantee)
     study.extend(1_200)
-    again = discreet.resume(study.path, study.head)
+    again = discreet.open_study(study.path, study.head)
     for one in (study, again):  # whoever was asked already was asked for the same
         now = one.batch_size, one.ask().key, one.token, str(one.guarantee)
         assert now == asked
@@ -360,4 +360,4 @@ def test_what_cannot_be_extended_stays_as_it_is(tmp_path, options, said):
     with pytest.raises(StudyError, match=said):
         study.extend(to)
     assert (study.head, study.episodes) == (head, 500)
-    assert discreet.resume(study.path).head == head
+    assert discreet.open_study(study.path).head == head

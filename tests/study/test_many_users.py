@@ -22,7 +22,7 @@ def test_the_last_of_many_users_are_remembered(tmp_path):
     study.tell(episodes_of(study, 0), users=people)
     parts = sql(tmp_path / "many", "SELECT length(digests) FROM users")
     assert sum(size for (size,) in parts) == 16 * USERS
-    resumed = discreet.resume(tmp_path / "many")
+    resumed = discreet.open_study(tmp_path / "many")
     assert study.users == resumed.users == USERS
     fresh, in_the_file = episodes_of(resumed, 1, 1), list(digests_of(people, study._key).values())
     for again in (people[65_535], people[-1], *(in_the_file[i] for i in (0, 65_535, 65_536, -1))):
@@ -35,7 +35,7 @@ def copies(tmp_path, trust, **options):
     """One study in two files."""
     begin(tmp_path / "one", trust, sampler="secure", seed=None, **options)
     shutil.copy(tmp_path / "one", tmp_path / "two")
-    return [discreet.resume(tmp_path / name) for name in ("one", "two")]
+    return [discreet.open_study(tmp_path / name) for name in ("one", "two")]
 
 
 def test_no_file_determines_the_noise(tmp_path, monkeypatch):

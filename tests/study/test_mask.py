@@ -71,7 +71,7 @@ def test_a_study_never_asks_for_what_is_not_possible(plain, tmp_path):
         file = table(tmp_path / "t.csv", design, study.batch_size, asked, seed=1 + study.batches)
         data, users = study.read_table(file)
         study.tell(data, users=users)
-        study = discreet.resume(study.path)
+        study = discreet.open_study(study.path)
     check_policy(study.policy, shape)
     chosen = study.policy.actions[:, :2]
     assert (chosen == (0 if plain is HEARTSTEPS else 1)).all()

@@ -21,7 +21,7 @@ def test_a_person_comes_twice_and_not_a_third_time(tmp_path):
     assert "one person, up to 2 episodes" in str(study.guarantee)
     tell(study, "ann", "bob")
     tell(study, "ann")
-    study = discreet.resume(study.path)
+    study = discreet.open_study(study.path)
     before = study.users
     for name in ("ann", " ann\u200b"):
         with pytest.raises(StudyError, match="2 times, as often as is guaranteed for"):

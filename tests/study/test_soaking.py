@@ -37,7 +37,7 @@ def test_killed_before_any_statement_of_extend_it_goes_on_once_or_not_at_all(tmp
 def test_two_processes_at_once_both_make_progress(tmp_path):
     path = tmp_path / "study.db"
     assert race(path, "central", batches=20) == [20, 20]
-    study = discreet.resume(path)
+    study = discreet.open_study(path)
     study.verify()
     assert study.users == study.batches == 40  # nothing lost, whoever was faster
 
@@ -46,7 +46,7 @@ def test_a_crowd_costs_as_much_at_the_end_as_at_the_beginning(tmp_path):
     """A hundred thousand users; what a batch adds to the file does not depend on the others."""
     with steady(10_000):
         study, sizes, _ = crowd(tmp_path / "study.db", 100_000)
-        again = discreet.resume(study.path, study.head)
+        again = discreet.open_study(study.path, study.head)
     assert (study.users, study.batches) == (100_000, 10)
     grown = [after - before for before, after in itertools.pairwise(sizes)]
     assert max(grown[1:]) <= 1.1 * min(grown[1:])

@@ -75,7 +75,7 @@ def test_any_edit_is_noticed(tmp_path, two_batches, edit):
     before = Store(path).read()
     sql(path, EDITS[edit])
     with pytest.raises(StudyError, match="was edited or damaged") as refused:
-        discreet.resume(path)
+        discreet.open_study(path)
     assert str(refused.value).count(". ") == 0  # one sentence
     assert refused.value.__cause__ is None
     path.write_bytes(two_batches[0])
@@ -91,7 +91,7 @@ def test_every_column_of_every_table_is_covered(tmp_path, two_batches):
         sql(path, *edit)
         seen.append(part)
         with pytest.raises(StudyError, match="was edited or damaged"):
-            discreet.resume(path)
+            discreet.open_study(path)
     assert {"users.digests", "ledger.hash", "evidence.data", "config.key"} <= set(seen)
 
 
@@ -100,7 +100,7 @@ def test_a_truncated_file_is_refused(tmp_path, two_batches, kept):
     path = tmp_path / "study.db"
     path.write_bytes(two_batches[0][: int(kept * len(two_batches[0]))])
     with pytest.raises(StudyError, match=r"edited or damaged|its beginning is lost"):
-        discreet.resume(path)
+        discreet.open_study(path)
 
 
 def test_flipped_bits_are_noticed_or_harmless(tmp_path, two_batches):
@@ -132,18 +132,18 @@ def test_foreign_files_are_named_as_such(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(StudyError, match=said):
-            discreet.resume(path)
-        with pytest.raises(StudyError, match="exists; resume"):
+            discreet.open_study(path)
+        with pytest.raises(StudyError, match="exists; open_study"):
             begin(path)
         assert path.read_bytes() == content
     path.unlink()
     sql(path, "CREATE TABLE patients (name TEXT)")
     with pytest.raises(StudyError, match="database of another program"):
-        discreet.resume(path)
+        discreet.open_study(path)
     with pytest.raises(StudyError, match=r"begin one with start\(\)"):
-        discreet.resume(tmp_path / "none.db")
+        discreet.open_study(tmp_path / "none.db")
     with pytest.raises(StudyError, match="a folder or no ordinary file"):
-        discreet.resume(tmp_path)
+        discreet.open_study(tmp_path)
 
 
 def test_a_study_of_another_version_is_named_as_such(tmp_path):
@@ -151,14 +151,14 @@ def test_a_study_of_another_version_is_named_as_such(tmp_path):
     begin(path)
     sql(path, "PRAGMA user_version = 4")
     with pytest.raises(StudyError, match="is a study of format 4"):
-        discreet.resume(path)
+        discreet.open_study(path)
 
 
 def test_a_study_that_this_version_cannot_read_is_named_as_such(tmp_path, monkeypatch):
     study = begin(tmp_path / "study.db")
     monkeypatch.setattr(type(study.learner), "restore", lambda *_: {}["told"])
     with pytest.raises(StudyError, match="is whole, but this version of discreet cannot"):
-        discreet.resume(study.path)
+        discreet.open_study(study.path)
 
 
 def test_two_starts_at_once_make_one_study(tmp_path, monkeypatch):
@@ -173,9 +173,9 @@ def test_two_starts_at_once_make_one_study(tmp_path, monkeypatch):
             begin(path)  # another process, between the first look and the writing
 
     monkeypatch.setattr(store, "check_new", slow)
-    with pytest.raises(StudyError, match="exists; resume"):
+    with pytest.raises(StudyError, match="exists; open_study"):
         begin(path, seed=6)
-    assert discreet.resume(path).batches == 0
+    assert discreet.open_study(path).batches == 0
 
 
 def test_paths_at_which_no_study_can_be(tmp_path):
@@ -192,8 +192,8 @@ def test_a_temporary_file_is_no_study(tmp_path):
     left = temporary_of(study.path, 7)
     shutil.copyfile(study.path, left)
     with pytest.raises(StudyError, match="name of a temporary file"):
-        discreet.resume(left)
-    assert discreet.resume(study.path).head == study.head
+        discreet.open_study(left)
+    assert discreet.open_study(study.path).head == study.head
     assert not left.exists()
 
 
@@ -281,7 +281,7 @@ def test_looking_whether_it_is_a_study_opens_nothing(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(pathlib.Path, "open", lambda *_: opened.append(_))
     advance(study)
-    discreet.resume(study.path)
+    discreet.open_study(study.path)
     assert opened == []
 
 
@@ -322,7 +322,7 @@ def test_a_log_that_cannot_be_taken_in_is_not_passed_over(tmp_path, monkeypatch)
 def test_verify_looks_at_every_page_and_every_user(tmp_path, two_batches, monkeypatch):
     path = tmp_path / "study.db"
     path.write_bytes(two_batches[0])
-    study = discreet.resume(path)
+    study = discreet.open_study(path)
     study.verify()
     monkeypatch.setattr(store.Store, "check_pages", lambda self: pytest.skip("never reached"))
     sql(path, "UPDATE users SET digests = zeroblob(16) WHERE id = 1")
@@ -433,7 +433,7 @@ def test_a_log_that_was_cut_off_leaves_no_second_release(tmp_path, goes_on, cut)
     """Killed while the log was being written: the batch is told again, its first noise is gone."""
     _, path = crashed(tmp_path, cut)
     log = log_of(path).read_bytes()
-    again = discreet.resume(path)
+    again = discreet.open_study(path)
     assert again.batches == 0
     if goes_on == "tell":
         log_of(path).write_bytes(log)
@@ -444,7 +444,7 @@ def test_a_log_that_was_cut_off_leaves_no_second_release(tmp_path, goes_on, cut)
 
 def test_a_commit_that_reached_the_log_is_kept(tmp_path):
     study, path = crashed(tmp_path)
-    again = discreet.resume(path, study.head)
+    again = discreet.open_study(path, study.head)
     assert (again.batches, again.users) == (1, study.users)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
@@ -456,4 +456,4 @@ def test_a_schema_that_is_no_text_is_one_sentence(tmp_path):
     assert data.count(b"CREATE TABLE users") == 1
     path.write_bytes(data.replace(b"CREATE TABLE users", b"CREA\xa9E TABLE users"))
     with pytest.raises(StudyError, match=r"edited|damaged|changed"):
-        discreet.resume(path)
+        discreet.open_study(path)

@@ -77,7 +77,7 @@ def test_secure_noise_does_not_follow_from_the_file(tmp_path):
         study = begin(path, sampler=sampler, seed=seed)
         copy.write_bytes(path.read_bytes())
         told = []
-        for one in (study, discreet.resume(copy)):
+        for one in (study, discreet.open_study(copy)):
             one.tell(episodes_of(one, 0), users=names(one))
             told.append(sql(one.path, "SELECT * FROM evidence WHERE name LIKE 'driver.%'"))
         assert (told[0] == told[1]) == (sampler == "simulation")
@@ -103,11 +103,11 @@ def test_a_note_stands_in_the_ledger_under_its_hash(tmp_path):
     study = begin(tmp_path / "study.db")
     study.tell(episodes_of(study, 1), users=names(study), note={"manifest": "ab12"})
     advance(study, 2)
-    notes = [entry.get("note") for entry in discreet.resume(tmp_path / "study.db").ledger]
+    notes = [entry.get("note") for entry in discreet.open_study(tmp_path / "study.db").ledger]
     assert notes == [None, {"manifest": "ab12"}, None]
     sql(tmp_path / "study.db", "UPDATE ledger SET entry = replace(entry, 'ab12', 'ab13')")
     with pytest.raises(StudyError):
-        discreet.resume(tmp_path / "study.db")
+        discreet.open_study(tmp_path / "study.db")
 
 
 def test_resumes_with_the_same_question(tmp_path):
@@ -115,7 +115,7 @@ def test_resumes_with_the_same_question(tmp_path):
     study = begin(path)
     for seed in range(3):
         advance(study, seed)
-    again = discreet.resume(path)
+    again = discreet.open_study(path)
     np.testing.assert_array_equal(again.ask().actions, study.ask().actions)
     assert (again.batch_size, again.token, again.users) == (
         study.batch_size,
@@ -123,7 +123,7 @@ def test_resumes_with_the_same_question(tmp_path):
         study.users,
     )
     advance(study, 7)
-    copy = discreet.resume(path)
+    copy = discreet.open_study(path)
     np.testing.assert_array_equal(copy.ask().actions, study.ask().actions)
 
 
@@ -271,7 +271,7 @@ def test_the_operator_is_told_only_after_the_batch_is_counted(tmp_path):
         study.tell(
             strayed(episodes_of(study, 0), "first step"), users=names(study), dropped_out=stop
         )
-    assert study.batches == discreet.resume(path).batches == 1
+    assert study.batches == discreet.open_study(path).batches == 1
 
 
 def test_the_guarantee_names_who_may_see_what(tmp_path):
@@ -324,17 +324,17 @@ def test_a_full_disk_leaves_the_study_as_it_was(tmp_path, monkeypatch):
         study.tell(data, users=users)
     monkeypatch.undo()
     assert path.read_bytes() == before
-    assert (study.batches, study.head) == (0, discreet.resume(path).head)
+    assert (study.batches, study.head) == (0, discreet.open_study(path).head)
     assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
     np.testing.assert_array_equal(study.ask().actions, policy)
     study.tell(data, users=users)
-    assert discreet.resume(path).batches == 1
+    assert discreet.open_study(path).batches == 1
 
 
 def test_two_processes_cannot_both_count_one_batch(tmp_path):
     path = tmp_path / "study.db"
     one = begin(path)
-    two = discreet.resume(path)
+    two = discreet.open_study(path)
     advance(one, 0)
     with pytest.raises(StudyError, match="changed by another process; refresh"):
         advance(two, 1)
@@ -343,7 +343,7 @@ def test_two_processes_cannot_both_count_one_batch(tmp_path):
     with pytest.raises(StudyError, match="has taken part already"):
         two.tell(episodes_of(two, 1), users=["user-0", *names(two)[1:]])
     advance(two, 1)
-    assert discreet.resume(path).users == two.users
+    assert discreet.open_study(path).users == two.users
 
 
 def test_who_waits_too_long_is_told_so(tmp_path, monkeypatch):
@@ -361,7 +361,7 @@ def test_reading_writes_nothing(tmp_path, trust):
     path = tmp_path / "study.db"
     study = begin(path, trust)
     before = everything_in(tmp_path)
-    for one in (study, discreet.resume(path, study.head)):
+    for one in (study, discreet.open_study(path, study.head)):
         read = (one.batch_size, one.token, one.head, one.batches, one.users, one.finished)
         assert one.ask().key == study.ask().key
         assert isinstance(str(one.guarantee), str)
@@ -388,14 +388,14 @@ def test_an_older_copy_is_refused_when_the_head_is_known(tmp_path):
     heads.append(study.head)
     assert len(set(heads)) == 4
     with pytest.raises(StudyError, match="is an older copy or another study") as refused:
-        discreet.resume(old, head=study.head)
+        discreet.open_study(old, head=study.head)
     assert str(refused.value).count(". ") == 0  # one sentence
-    assert discreet.resume(old, head=heads[2]).batches == 2
+    assert discreet.open_study(old, head=heads[2]).batches == 2
     for head in heads:  # a file that has gone on since is no older copy
-        assert discreet.resume(path, head=head).head == study.head
+        assert discreet.open_study(path, head=head).head == study.head
     other = begin(tmp_path / "other.db")
     with pytest.raises(StudyError, match="another study"):
-        discreet.resume(path, head=other.head)
+        discreet.open_study(path, head=other.head)
 
 
 def test_a_running_study_notices_an_older_file_in_its_place(tmp_path):
@@ -439,7 +439,7 @@ def test_one_person_has_one_name(tmp_path, again):
     study = begin(path)
     study.tell(episodes_of(study, 0), users=[COMPOSED, *names(study)[1:]])
     advance(study, 1)  # not only the last batch is remembered
-    study = discreet.resume(path, study.head)
+    study = discreet.open_study(path, study.head)
     with pytest.raises(StudyError, match="has taken part already"):
         study.tell(episodes_of(study, 2), users=[again, *names(study)[1:]])
 
@@ -451,7 +451,7 @@ def test_users_are_remembered_for_ever(tmp_path):
     for batch in range(4):
         everybody.append(names(study)[0])
         advance(study, batch)
-        study = discreet.resume(path, study.head)
+        study = discreet.open_study(path, study.head)
     for user in everybody:
         with pytest.raises(StudyError, match="has taken part already"):
             study.tell(episodes_of(study, 9), users=[user, *names(study)[1:]])
@@ -506,7 +506,7 @@ def test_a_declared_stationarity_that_counts_contradict_is_said(tmp_path, learne
         rng = np.random.default_rng(study.batches)
         episodes = sample_trajectories(mdp, study.ask(), study.batch_size, rng)
         study.tell(episodes, users=names(study))
-    assert study.notes == discreet.resume(study.path).notes
+    assert study.notes == discreet.open_study(study.path).notes
     said = "stationary=True was declared, and the counts contradict it"
     assert [said in note for note in study.notes] == [True] * (not stationary)
     assert (said in str(study)) == (not stationary)

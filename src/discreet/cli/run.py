@@ -233,9 +233,9 @@ def plot(
 ) -> None:
     """Draw the figures of a finished experiment, for a page or a paper."""
     from discreet.lab.report import write_figures
-    from discreet.lab.results import load
+    from discreet.lab.results import load_results
 
-    paths = write_figures(load(folder), formats, width=width, titled=title)
+    paths = write_figures(load_results(folder), formats, width=width, titled=title)
     figures = [str(path) for path in paths]
     answer({"figures": figures}, figures, json=json)
 
@@ -252,9 +252,9 @@ def report(
 ) -> None:
     """Write the report page of a finished experiment."""
     from discreet.lab.report import write_report, write_tables
-    from discreet.lab.results import load
+    from discreet.lab.results import load_results
 
-    results = load(folder)
+    results = load_results(folder)
     page = str(write_report(results))
     tables = [str(path) for path in write_tables(results, ["tex"] * latex + ["csv"] * as_csv)]
     answer({"report": page, "tables": tables}, [page, *tables], json=json)
@@ -272,9 +272,9 @@ def cite(
 
     used = list[str]()
     if source is not None and Path(source).is_dir():
-        from discreet.lab.results import load
+        from discreet.lab.results import load_results
 
-        used = [row.name for row in load(source).experiment.learners]
+        used = [row.name for row in load_results(source).experiment.learners]
     elif source is not None:
         from discreet.learners.registry import get_learner
 

@@ -197,7 +197,7 @@ class Rehearsal:
     seed: Annotated[int | None, Option(help="Seed of a rehearsal.")] = None
 
     def arguments(self) -> dict[str, Any]:
-        """The keywords of `discreet.start` and `discreet.fit`."""
+        """The keywords of `discreet.start_study` and `discreet.fit`."""
         if self.seed is not None and not self.rehearse:
             raise InvalidInputError(
                 f"Noise that protects people cannot be seeded, got --seed {self.seed}; leave it "

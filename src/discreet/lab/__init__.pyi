@@ -2,7 +2,7 @@ from discreet.lab.plots import figure as figure
 from discreet.lab.report import write_figures as write_figures
 from discreet.lab.report import write_report as write_report
 from discreet.lab.results import Results as Results
-from discreet.lab.results import load as load
+from discreet.lab.results import load_results as load_results
 from discreet.lab.runner import run_experiment as run_experiment
 from discreet.lab.spec import Experiment as Experiment
 from discreet.lab.spec import experiment_names as experiment_names

@@ -207,7 +207,7 @@ class ResultFolder:
         _write_json(self.path / "timings.json", timings)
         policies = {task.name: part["policy"] for task, part in done if task.run == 0}
         _write_json(self.path / "policies.json", policies)
-        return load(self.path)
+        return load_results(self.path)
 
 
 def _part(path: Path) -> Part | None:
@@ -406,7 +406,7 @@ class Results:
         return found
 
 
-def load(path: str | Path) -> Results:
+def load_results(path: str | Path) -> Results:
     """Read a result folder.
 
     Raises:

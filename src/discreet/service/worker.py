@@ -27,7 +27,7 @@ from discreet.service.health import Format, set_up_logging
 from discreet.service.opening import Opener, destroy, in_processes, old_of, on_ray, read_signing_key
 from discreet.service.protocol.charter import Charter
 from discreet.study.store import alone_in
-from discreet.study.study import resume
+from discreet.study.study import open_study
 
 log = logging.getLogger("discreet.service.worker")
 BACKUP_SECONDS = 600
@@ -54,7 +54,7 @@ def make_analyser(
     charter.check_rehearsal(rehearsal)
     signing_key = config.path(config.signing_key)
     old = old_of(signing_key)
-    study = resume(config.path(config.study))
+    study = open_study(config.path(config.study))
     analyser = Analyser(
         charter,
         study,

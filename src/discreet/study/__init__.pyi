@@ -5,5 +5,5 @@ from discreet.study.estimate import Answer as Answer
 from discreet.study.plan import StudyPlan as StudyPlan
 from discreet.study.plan import plan_study as plan_study
 from discreet.study.study import Study as Study
-from discreet.study.study import resume as resume
-from discreet.study.study import start as start
+from discreet.study.study import open_study as open_study
+from discreet.study.study import start_study as start_study

@@ -1,4 +1,4 @@
-"""The design of a study as a TOML file: what `start` is told, written down before anybody is asked.
+"""The design of a study as a TOML file: what `start_study` is told, before anybody is asked.
 
 ::
 
@@ -63,7 +63,7 @@ _MOST_EPISODES = 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What a study is about: a design file, what `start` is told, and what a study keeps.
+    """What a study is about: a design file, what `start_study` is told, and what a study keeps.
 
     None: nobody said. `checked` gives what a study keeps.
 

@@ -436,7 +436,7 @@ def check_new(path: Path) -> None:
         raise StudyError(f"{str(path)!r} is a folder; name a file in it.")
     if path.exists():
         raise StudyError(
-            f"{str(path)!r} exists; resume() it (`discreet study ask`), or choose another file."
+            f"{str(path)!r} exists; open_study() it (`discreet study ask`), or choose another file."
         )
     if not path.parent.is_dir():
         raise StudyError(
@@ -455,7 +455,8 @@ def check_file(path: Path) -> None:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         raise StudyError(
-            f"There is no study at {str(path)!r}; begin one with start() (`discreet study start`)."
+            f"There is no study at {str(path)!r}; begin one with start_study() (`discreet study "
+            f"start`)."
         ) from None
     except (OSError, ValueError) as error:
         raise StudyError(f"Cannot read {str(path)!r}: {error}.") from None
@@ -469,13 +470,13 @@ def _no_database(path: Path) -> StudyError:
     except OSError as error:
         return StudyError(f"Cannot read {str(path)!r}: {error.strerror}.")
     return StudyError(
-        f"{str(path)!r} is not a study file, or its beginning is lost; resume() a file that "
-        f"start() made."
+        f"{str(path)!r} is not a study file, or its beginning is lost; open_study() a file that "
+        f"start_study() made."
     )
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove files that a `start` at this path left when it was cut short."""
+    """Remove files that a `start_study` at this path left when it was cut short."""
     if not strays_of(path):
         return
     try:
@@ -491,7 +492,7 @@ def _check_name(path: Path) -> None:
     if is_temporary(path):
         raise StudyError(
             f"{str(path)!r} has the name of a temporary file, which a write that was cut short can "
-            f"leave; resume() the study itself, or choose another name."
+            f"leave; open_study() the study itself, or choose another name."
         )
 
 
@@ -500,11 +501,13 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     (program,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if program != APPLICATION and not path.stat().st_size:
-        raise StudyError(f"{str(path)!r} is not a study file: it is empty; start() another one.")
+        raise StudyError(
+            f"{str(path)!r} is not a study file: it is empty; start_study() another one."
+        )
     if program != APPLICATION:
         raise StudyError(
-            f"{str(path)!r} is a database of another program, not a study; resume() a file that "
-            f"start() made."
+            f"{str(path)!r} is a database of another program, not a study; open_study() a file "
+            f"that start_study() made."
         )
     if version != VERSION:
         raise StudyError(

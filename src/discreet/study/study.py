@@ -2,10 +2,10 @@
 
 A study lives in one file (`study.store`). `ask` names the policy and the size of the next batch,
 `tell` takes what those users sent: raw trajectories where the learner is trusted (central), encoded
-reports where nobody is (local, shuffle; `encoder` is what their devices run). `start`, `tell`,
-`reissue` and `close` change the file, each in one transaction; nothing else does. A batch is
-counted once or not at all. What is refused is refused in one sentence and leaves the study as it
-was. `head` is the digest of everything told (see `study.ledger`).
+reports where nobody is (local, shuffle; `encoder` is what their devices run). `start_study`,
+`tell`, `reissue`, `extend` and `close` change the file, each in one transaction; nothing else does.
+A batch is counted once or not at all. What is refused is refused in one sentence and leaves the
+study as it was. `head` is the digest of everything told (see `study.ledger`).
 
 The file holds released statistics, never a raw episode, and keyed digests of the users' names, so
 that a user who comes twice is recognised and the list says nothing to who lacks the key. The key
@@ -59,7 +59,7 @@ from discreet.study.store import Change, Content, Event, Store
 Returning = Literal["nobody", "unseen", "seen"]
 
 
-def start(  # noqa: PLR0913 - each is one public choice of the caller
+def start_study(  # noqa: PLR0913 - each is one public choice of the caller
     path: str | Path,
     *,
     learner: str,
@@ -118,7 +118,7 @@ def start(  # noqa: PLR0913 - each is one public choice of the caller
     return Study.begin(path, design)
 
 
-def resume(path: str | Path, head: str | None = None) -> "Study":
+def open_study(path: str | Path, head: str | None = None) -> "Study":
     """Open a study that was begun before, also after a crash.
 
     Args:
@@ -131,7 +131,7 @@ def resume(path: str | Path, head: str | None = None) -> "Study":
 
 
 class Study:
-    """A running study; make one with `start` or `resume`. Reading it writes nothing.
+    """A running study; make one with `start_study` or `open_study`. Reading it writes nothing.
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `extend`, `close`; `policy`,
@@ -178,14 +178,14 @@ class Study:
 
     @classmethod
     def resume(cls, path: str | Path, head: str | None = None) -> Self:
-        """As `discreet.resume`."""
+        """As `discreet.open_study`."""
         study = cls.read(path, head)
         store.remove_leftovers(study.path)
         return study
 
     @classmethod
     def read(cls, path: str | Path, head: str | None = None) -> Self:
-        """As `resume`, for who only wants to look."""
+        """As `open_study`, for who only wants to look."""
         where, participants = store.path_of(path), Participants()
         content: Content = Store(where).read(head, participants.add)
         try:
@@ -208,7 +208,7 @@ class Study:
 
     @property
     def head(self) -> str:
-        """The digest of all that was told so far: note it, and give it to `resume`."""
+        """The digest of all that was told so far: note it, and give it to `open_study`."""
         return self._tail.head
 
     @property
@@ -289,7 +289,7 @@ class Study:
 
     @property
     def config(self) -> dict[str, Plain]:
-        """What `start` was told, as plain values; the seed of a secure study breaks ties only."""
+        """What `start_study` was told, plain; the seed of a secure study breaks ties only."""
         return copy.deepcopy(self._design.to_dict())
 
     @property

@@ -9,7 +9,7 @@ from discreet.mdp import Shape, Trajectories
 from discreet.privacy.accounting import closed_forms
 from discreet.privacy.certificates.document import UNPROVEN, CertificateError, proven
 from discreet.privacy.mechanisms import histogram, one_shot
-from discreet.study.study import start
+from discreet.study.study import start_study
 
 SHAPE = Shape(2, 2, 2)
 GAUSSIAN, LAPLACE = Central(1, 1e-6, mechanism="gaussian"), Central(1)
@@ -23,7 +23,7 @@ PEOPLE = Trajectories(np.zeros((3, 3), int), np.ones((3, 2), int), np.ones((3, 2
 
 
 def begun(folder, trust, **options):
-    return start(
+    return start_study(
         folder / "study.db",
         learner="trial",
         trust=trust,

@@ -123,7 +123,7 @@ def test_a_study_and_its_dossier_take_one_of_your_own(learner, tmp_path):
     for seed in range(3):
         if not study.finished:
             advance(study, seed)
-    study = discreet.resume(tmp_path / "study.db")
+    study = discreet.open_study(tmp_path / "study.db")
     assert study.users and study.mechanism.spec == OWN[learner]
     page = members(study, *gather(study, lambda _: None))["dossier.html"].decode()
     assert OWN[learner].name in page
