@@ -18,10 +18,15 @@ import subprocess
 import sys
 import tempfile
 
+from discreet.device.draws import ByteDraws
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = [f"tests/{name}" for name in ("privacy", "device", "offline", "study", "test_one_draw.py")]
 ROOMS += [f"--ignore=tests/privacy/{name}" for name in ("accounting", "certificates")]
 FOLDERS = ("mechanisms", "device", "adversarial")
+ROUNDING = ("rewards", "episode_counts")
+"""Of rewards, which is no noise."""
 ONLY, REPORT = "DISCREET_HALF_NOISE_AT", "DISCREET_HALF_NOISE_REPORT"
 _drawn, _tests = set(), {}
 
@@ -31,14 +36,16 @@ def place():
     frame, found, owner = sys._getframe(2), "", ""
     while frame is not None:
         file = pathlib.PurePath(frame.f_code.co_filename)
-        if "discreet" in file.parts and file.parent.name in FOLDERS and file.stem != "noise":
+        ours = "discreet" in file.parts and file.parent.name in FOLDERS
+        if ours and file.stem not in ("noise", "draws"):
             me = frame.f_locals.get("self")
             me = getattr(me, "mechanism", me)
             spec, noise = getattr(me, "spec", None), getattr(me, "noise", None)
             if spec is not None:
                 owner = f"{spec.trust}/{spec.schedule}/{spec.name}"
             owner = owner or getattr(noise, "kind", "")
-            found = f"{file.stem}.{frame.f_code.co_qualname}"
+            kind = "" if me is None else f"{type(me).__name__}."
+            found = f"{file.stem}.{kind}{frame.f_code.co_name}"
         frame = frame.f_back
     return f"{owner} {found}".strip()
 
@@ -47,12 +54,19 @@ def _halved(kind, name, wanted):
     usual = getattr(kind, name)
 
     def draw(sampler, *asked):
-        where = place()
+        rounding = sys._getframe(1).f_code.co_name in ROUNDING
+        where = "" if rounding else place()
         if where:
             _drawn.add(where)
         if not where or wanted not in ("", where):
             return usual(sampler, *asked)
         first, *rest = asked
+        if kind is ByteDraws:  # of the weight of noise cells, or of how often bits are false
+            return (
+                usual(sampler, first, rest[0] // 2, rest[1])
+                if name == "noise"
+                else usual(sampler, first // 2, *rest)
+            )
         if "laplace" in name or "gaussian" in name:
             return usual(sampler, first / 2, *rest)
         if name in ("binomial", "scatter"):  # half of the noise bits, balls or false bits
@@ -64,8 +78,8 @@ def _halved(kind, name, wanted):
 
 
 def pytest_configure(config):
-    from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
-
+    for name in ("noise", "bits"):
+        _halved(ByteDraws, name, os.environ.get(ONLY, ""))
     for kind in (SimulationSampler, SecureSampler):
         for name in vars(kind):
             if name[0] != "_" and name not in ("secure", "permutation"):
