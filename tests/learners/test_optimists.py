@@ -144,6 +144,7 @@ def test_the_valid_model_is_that_of_the_post_processing(seed, error):
 
 def test_signed_models_divide_by_what_counts_as_visits():
     transitions, visits, rewards = random_counts(1, 1, noise=3.0)
+    visits[0, 1, 0] = -20.0
     floored = run((transitions, visits, rewards), model=1, error=5.0, remaining=1)
     D = np.maximum(1.0, visits + 5.0)
     np.testing.assert_allclose(floored.model[..., :STATES], transitions / D[..., None])

@@ -209,9 +209,8 @@ def planned(learner: ContinualLearner, counts: PrivateCounts) -> Policy:
     scratch, policy = learner.room
     row = learner.coefficients(np.array([counts.users]))[0]
     released = (counts.transitions, counts.visits, counts.rewards)
-    made = policy._replace(actions=policy.actions.copy(), probabilities=policy.probabilities.copy())
-    compiled_planner(learner)(row, *released, *scratch, *made[:2], learner.rng)
-    return left_behind(learner, made)
+    compiled_planner(learner)(row, *released, *scratch, *policy[:2], learner.rng)
+    return left_behind(learner, policy)
 
 
 def walk(
