@@ -181,17 +181,10 @@ class LayeredMechanism:
             )
         if self.feedback == "full":  # as noisy as the counts, in loss units, on every level
             sigma = Fraction(float(counts["sigma"]) * LOSS_UNITS)
-            losses *= counts["times"] // (4 * horizon)
         else:
             noise = cast(NoiseDistribution, self.loss_noise)
-            sigma = noise.certified(Sensitivity(units=1))[1]["sigma"]
-        return "layered-gaussian", {
-            "count_sigma": counts["sigma"],
-            "counts": counts["times"],
-            "loss_sigma": sigma,
-            "loss_shift": LOSS_UNITS,
-            "losses": losses,
-        }
+            sigma = noise.certified()[1]["sigma"]
+        return "layered-gaussian", {"count_sigma": counts["sigma"], "loss_sigma": sigma}
 
     def release_facts(self, users: int | None = None) -> dict[str, Plain]:
         """What is released, of whom and when."""

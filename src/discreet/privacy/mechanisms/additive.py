@@ -134,7 +134,7 @@ class AdditiveBatch(BatchMechanism):
     def certified(self, users: int | None = None) -> Certified:
         if self.together:
             return super().certified(users)  # refuses: no certificate knows of such a release
-        return self.noise.certified(self.sensitivity)
+        return self.noise.certified()
 
     def concentrated(self) -> float | None:
         return self.noise.concentrated(self.sensitivity.l2)

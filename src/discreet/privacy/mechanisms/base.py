@@ -248,7 +248,7 @@ class Mechanism(ABC):
         return None
 
     def certified(self, users: int | None = None) -> Certified:
-        """The distribution of its noise with the moves of one user, for a certificate to bound.
+        """The distribution of its noise, for a certificate to bound.
 
         Args:
             users: of the batch, where the noise depends on it; None: for every batch.

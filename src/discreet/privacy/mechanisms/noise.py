@@ -141,13 +141,8 @@ class NoiseDistribution(Tail):
             f"Noise of kind {self.kind!r} has no scale; use Laplace or Gaussian."
         )
 
-    def certified(
-        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
-    ) -> Certified:
-        """What a certificate has to bound: these counters, each there ``copies`` times.
-
-        On ``pooled`` counters units may be piled up in any way.
-        """
+    def certified(self) -> Certified:
+        """As a certificate names it: its own numbers, exactly."""
         raise UnsupportedError(f"Noise of the kind {self.kind!r} is not covered by certificates.")
 
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
@@ -197,13 +192,8 @@ class Laplace(NoiseDistribution):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         return sampler.laplace_sum(self.scale, terms, size)
 
-    def certified(
-        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
-    ) -> Certified:
-        return "discrete-laplace", {
-            "scale": Fraction(self.scale),
-            "units": sensitivity.units * copies,
-        }
+    def certified(self) -> Certified:
+        return "discrete-laplace", {"scale": Fraction(self.scale)}
 
 
 @dataclass(frozen=True)
@@ -256,15 +246,8 @@ class Gaussian(NoiseDistribution):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         return sampler.gaussian_sum(self.sigma, terms, size)
 
-    def certified(
-        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
-    ) -> Certified:
-        sigma = Fraction(self.sigma)
-        if pooled and sensitivity.pile > 1:
-            piles = {"total": sensitivity.units, "largest": sensitivity.pile, "copies": copies}
-            return "piled-gaussian", {"sigma": sigma, **piles}
-        moves = {"times": sensitivity.cells * copies, "shift": sensitivity.pile}
-        return "discrete-gaussian", {"sigma": sigma, **moves}
+    def certified(self) -> Certified:
+        return "discrete-gaussian", {"sigma": Fraction(self.sigma)}
 
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
         return float(copies * l2**2 / (2 * self.sigma**2))
@@ -326,9 +309,7 @@ class Bounded(NoiseDistribution):
             return np.asarray(sum(self.draw(sampler, size) for _ in range(terms)), np.int64)
         return sampler.table_sum(self.weights, terms, size) - terms * self.largest
 
-    def certified(
-        self, sensitivity: Sensitivity, copies: int = 1, *, pooled: bool = False
-    ) -> Certified:
+    def certified(self) -> Certified:
         weights = tuple(int(w) for w in self.weights)
         return "table", {"weights": weights, "draws": 1}
 
@@ -651,7 +632,12 @@ class IndependentNoise(CumulativeNoise):
         return self.copies
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
-        return self.distribution.certified(sensitivity, pooled=True)
+        if isinstance(self.distribution, Gaussian) and sensitivity.pile > 1:
+            raise UnsupportedError(
+                "Gaussian noise on counters that are pooled over steps is not covered by "
+                "certificates."
+            )
+        return self.distribution.certified()
 
     def concentrated(self, l2: float) -> float | None:
         return self.distribution.concentrated(l2, self.copies)

@@ -110,12 +110,7 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
 
 def one_category(mechanism: ResponseBatch | ResponseMechanism) -> Certified:
     """What a certificate bounds of one true bit among false ones, in every report of a person."""
-    reports = mechanism.guarantee.participations
-    return "one-step", {
-        "keep": Fraction(KEEP),
-        "flip": Fraction(mechanism.flip),
-        "reports": reports,
-    }
+    return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(mechanism.flip)}
 
 
 class OneStepBatch(ResponseBatch):

@@ -286,9 +286,7 @@ def flip_of_bits(
 def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseContinual") -> Certified:
     if not mechanism.last_transitions:
         raise UnsupportedError("Reports without the last transition have no certificates.")
-    m = mechanism.guarantee.participations
-    sensitivity = Sensitivity.of(mechanism.shape.horizon, mechanism.statistics, participations=m)
-    return "randomized-response", {"flip": Fraction(mechanism.flip), "units": sensitivity.units}
+    return "randomized-response", {"flip": Fraction(mechanism.flip)}
 
 
 class RandomizedResponseBatch(ResponseBatch):

@@ -340,8 +340,6 @@ class ToeplitzNoise(CumulativeNoise):
             "length": self.episodes,
             "encoder": tuple(self.factors.encoder.tolist()),
             "columns": tuple(self.factors.columns.tolist()),
-            "squares": sensitivity.squares,
-            "cells": sensitivity.units,
         }
 
     def _returning(self, sensitivity: Sensitivity) -> float:

@@ -251,7 +251,7 @@ class TreeNoise(CumulativeNoise):
 
     def certified(self, sensitivity: Sensitivity) -> Certified:
         """Every release is a function of the noisy nodes."""
-        return self.distribution.certified(sensitivity, self.shape.levels, pooled=True)
+        return self.distribution.certified()
 
     def padded_variant(self) -> "TreeNoise | None":
         """Padding only adds noise to the releases of a binary tree: it delivers the same."""
