@@ -8,7 +8,7 @@ import math
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from discreet.lab.results import Results, Series
 from discreet.lab.style import (
     COLOURS,
     STYLES,
-    TITLES,
     TRUST_COLOURS,
     Line,
     are_trust_models,
@@ -332,17 +331,74 @@ def action_colours(count: int) -> list[str]:
     return [to_hex(colours(number)) for number in range(count)]
 
 
-PLOTS: dict[str, Callable[["Axes", Sequence[Series]], "Axes"]] = {
-    "regret": plot_regret,
-    "return": plot_return,
-    "per-episode": plot_per_episode,
-    "deviation": plot_deviation,
-    "range": plot_range,
-    "bounds": plot_bounds,
-    "by-episodes": plot_by_episodes,
-    "by-epsilon": plot_by_epsilon,
-    "cost": plot_cost,
-    "noise": plot_noise,
+class Plot(NamedTuple):
+    """A kind of picture: what it is called, how it is read, and who draws it."""
+
+    title: str
+    caption: str
+    draw: Callable[..., "Axes"]
+
+
+PLOTS = {
+    "regret": Plot(
+        "Regret against users",
+        "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
+        "once. Dotted grey: always playing at random.",
+        plot_regret,
+    ),
+    "return": Plot(
+        "Return of an episode",
+        "What an episode earned, mean over all so far and over runs; shaded: two standard "
+        "errors. Dotted grey: playing at random. There is no model, so nobody knows the regret.",
+        plot_return,
+    ),
+    "per-episode": Plot(
+        "Regret per user so far",
+        "A falling line is a learner that learns; dotted grey: playing at random.",
+        plot_per_episode,
+    ),
+    "deviation": Plot(
+        "Regret against users, with standard deviations",
+        "Mean over runs, shaded: one standard deviation on either side; dotted grey: playing at "
+        "random. Axes and bands as in paper 001.",
+        plot_deviation,
+    ),
+    "range": Plot(
+        "Regret against users, from the least run to the worst",
+        "Mean over runs, shaded: from the least run to the worst; dotted grey: playing at "
+        "random. Axes and bands as in paper 002.",
+        plot_range,
+    ),
+    "bounds": Plot(
+        "Regret and the slopes of its bounds",
+        "Dotted: how the printed bound of each learner under its trust model grows, through the "
+        "end of its line (bounds hold up to constants); black: the same of what no learner can "
+        "beat, through the end of the lowest line. X of paper 004 counts the states of all "
+        "layers.",
+        plot_bounds,
+    ),
+    "by-episodes": Plot(
+        "Final regret against the size of the study",
+        "Every point is a separate study of that size; shaded: 95% intervals. Dotted grey: "
+        "playing at random.",
+        plot_by_episodes,
+    ),
+    "by-epsilon": Plot(
+        "Final regret against epsilon",
+        "Smaller epsilon, stronger privacy; dotted grey: playing at random.",
+        plot_by_epsilon,
+    ),
+    "cost": Plot(
+        "What privacy costs",
+        "Final regret at the largest K, with 95% intervals; dotted grey: playing at random.",
+        plot_cost,
+    ),
+    "noise": Plot(
+        "Noise against signal",
+        "Black: expected visits of each counter if all users followed the best policy. A "
+        "counter below a line drowns in that trust model's noise.",
+        plot_noise,
+    ),
 }
 
 
@@ -375,10 +431,10 @@ def figure(
         drawn: Figure = plt.figure(
             figsize=(width, _SIZE[1] * width / _SIZE[0]), layout="constrained"
         )
-        title = f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}" * titled
+        title = f"{PLOTS[name].title}\n{_literal(series[0].facts['environment'])}" * titled
         panels = panels_of(results.experiment.learners, series)
         if name in _PANELLED and len(panels) > 1:
-            _draw_panels(drawn, PLOTS[name], panels, title)
+            _draw_panels(drawn, PLOTS[name].draw, panels, title)
             return drawn
         axes = drawn.subplots()
         if name == "bounds":
@@ -387,7 +443,7 @@ def figure(
             mdp = None if row is None else build_environment(row, results.experiment.seed, 0)
             plot_bounds(axes, series, cast("TabularMDP | None", mdp))  # returns have no bounds
         else:
-            PLOTS[name](axes, series)
+            PLOTS[name].draw(axes, series)
         _finish(axes, title)
         if name != "cost":
             _name_lines(drawn, axes, below=narrow or name == "bounds")

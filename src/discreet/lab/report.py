@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidInputError, MissingExtraError, UnknownNameError
-from discreet.lab.plots import action_colours, figure, plot_policy, pyplot
+from discreet.lab.plots import PLOTS, action_colours, figure, plot_policy, pyplot
 from discreet.lab.results import Results, write_file
 from discreet.lab.style import (
-    CAPTIONS,
     NOTIONS,
-    TITLES,
     name_of,
     noise_of,
     pair_of,
@@ -164,9 +162,9 @@ def render(results: Results) -> str:
                 "svg": _inline(
                     figure(results, name, environment),
                     _slug(f"{name}-{environment}"),
-                    f"{TITLES[name]}, {environment}",
+                    f"{PLOTS[name].title}, {environment}",
                 ),
-                "caption": CAPTIONS[name],
+                "caption": PLOTS[name].caption,
             }
             for name, environment in _figures(results)
         ],

@@ -26,9 +26,9 @@ import numpy as np
 
 from discreet import _validate
 from discreet.errors import DiscreetError, MissingExtraError, UnknownNameError
+from discreet.lab.plots import PLOTS
 from discreet.lab.results import ResultFolder, Results
 from discreet.lab.spec import Experiment
-from discreet.lab.style import TITLES
 from discreet.lab.tasks import (
     Cell,
     Outcome,
@@ -133,8 +133,8 @@ def check(experiment: Experiment, *, engine: str = "local") -> None:
     """
     cells = expand(experiment)
     for name in experiment.plots:
-        if name not in TITLES:
-            raise UnknownNameError("plot", name, TITLES)
+        if name not in PLOTS:
+            raise UnknownNameError("plot", name, PLOTS)
     if engine not in ENGINES:
         raise UnknownNameError("engine", engine, ENGINES)
     for package in ("pyarrow", "matplotlib", "jinja2", *(["ray"] if engine == "ray" else [])):

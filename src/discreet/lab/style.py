@@ -8,41 +8,6 @@ from discreet.lab.spec import LearnerRow
 from discreet.lab.tasks import GuaranteeDict
 from discreet.privacy.guarantee import rounded_noise, rounded_up
 
-TITLES = {
-    "regret": "Regret against users",
-    "per-episode": "Regret per user so far",
-    "deviation": "Regret against users, with standard deviations",
-    "range": "Regret against users, from the least run to the worst",
-    "bounds": "Regret and the slopes of its bounds",
-    "by-episodes": "Final regret against the size of the study",
-    "by-epsilon": "Final regret against epsilon",
-    "cost": "What privacy costs",
-    "noise": "Noise against signal",
-    "return": "Return of an episode",
-}
-
-CAPTIONS = {
-    "regret": "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
-    "once. Dotted grey: always playing at random.",
-    "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
-    "deviation": "Mean over runs, shaded: one standard deviation on either side; dotted grey: "
-    "playing at random. Axes and bands as in paper 001.",
-    "range": "Mean over runs, shaded: from the least run to the worst; dotted grey: playing at "
-    "random. Axes and bands as in paper 002.",
-    "bounds": "Dotted: how the printed bound of each learner under its trust model grows, through "
-    "the end of its line (bounds hold up to constants); black: the same of what no learner can "
-    "beat, through the end of the lowest line. X of paper 004 counts the states of all layers.",
-    "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals. Dotted "
-    "grey: playing at random.",
-    "by-epsilon": "Smaller epsilon, stronger privacy; dotted grey: playing at random.",
-    "noise": "Black: expected visits of each counter if all users followed the best policy. A "
-    "counter below a line drowns in that trust model's noise.",
-    "cost": "Final regret at the largest K, with 95% intervals; dotted grey: playing at random.",
-    "return": "What an episode earned, mean over all so far and over runs; shaded: two standard "
-    "errors. Dotted grey: playing at random. There is no model, so nobody knows the regret.",
-}
-
-
 REGRET = (
     "Regret: the reward that K users lost, in all, against the best policy; computed exactly from "
     "the model, never from realised rewards. Of uniform: as a share of playing at random."
