@@ -239,11 +239,8 @@ def test_batches_with_nobody_honest_are_refused(honest, users):
 
 
 def test_very_large_epsilons_have_little_noise_and_no_surprises():
-    assert (
-        0
-        < Shuffle(700, 1e-6, mechanism="bits").calibrate(shape(2)).noise_variance(100)["visits"]
-        < 0.1
-    )
+    bits = Shuffle(700, 1e-6, mechanism="bits").calibrate(shape(2)).noise_variance(100)
+    assert 0 < bits["visits"] < 100 / 4  # fewer than a fair bit of every user
     assert Central(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 1e-6
 
 

@@ -78,7 +78,7 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
 
 def _kind(cell: Cell) -> str:
     """Cells of one kind differ in numbers: of users, of epsilon."""
-    trust = (cell.trust_name, getattr(cell.trust, "mechanism", ""))
+    trust = (cell.trust_name, cell.trust.mechanism)
     return repr((cell.environment, cell.learner, trust))
 
 

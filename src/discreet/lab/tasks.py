@@ -80,7 +80,7 @@ class Cell:
     @functools.cached_property
     def origin(self) -> Origin:
         """Which code makes it: our logic, and the files of what comes from elsewhere."""
-        spec, asked = get_learner(self.learner.name), getattr(self.trust, "mechanism", "auto")
+        spec, asked = get_learner(self.learner.name), self.trust.mechanism
         chosen = [
             mechanism.code
             for mechanism in mechanism_registry.everything()

@@ -274,8 +274,8 @@ def _rows(data: Episodes) -> int:
 
 
 def participations_of(trust: TrustModel) -> int:
-    """m; the non-private twin has none, and counts everything."""
-    return getattr(trust, "participations", 1)
+    """m; the non-private twin counts everything."""
+    return trust.participations
 
 
 def drawn(of: IntArray, most: int, rng: np.random.Generator) -> IntArray:

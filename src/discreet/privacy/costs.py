@@ -137,7 +137,7 @@ def calibrate(
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
         mechanism=mechanism.name,
-        calibration=getattr(trust, "calibration", "exact"),
+        calibration=trust.calibration,
         schedule=schedule,
         users=users,
         shape=shape,
@@ -264,7 +264,7 @@ def _noise_of_one(mechanism: Mechanism) -> dict[str, float] | None:
 
 def _printed(trust: TrustModel, request: _Request) -> JsonObject:
     """The papers' constants for the same request, where there are any: those of the paper asked."""
-    if not isinstance(trust, PrivateTrust) or getattr(trust, "rho", None) is not None:
+    if not isinstance(trust, PrivateTrust) or trust.rho is not None:
         return {}  # no paper prints a budget rho
     asked = trust.calibration
     calibration = "paper" if asked == "exact" else asked  # each paper has its own constants

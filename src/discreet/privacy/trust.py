@@ -49,6 +49,33 @@ class TrustModel:
     encoded: ClassVar[bool] = False
     """Users encode on their own devices."""
 
+    # Options of trust models that guarantee something, as whoever has none has them.
+
+    @property
+    def mechanism(self) -> str:
+        """By name, or ``"auto"``."""
+        return "auto"
+
+    @property
+    def calibration(self) -> Calibration:
+        """Exact noise, or printed constants."""
+        return "exact"
+
+    @property
+    def participations(self) -> int:
+        """Episodes of one person."""
+        return 1
+
+    @property
+    def separation(self) -> int:
+        """Episodes between two of them, at least."""
+        return 1
+
+    @property
+    def rho(self) -> float | None:
+        """A budget of zero-concentrated privacy."""
+        return None
+
     @property
     def printed(self) -> bool:
         """The constants of a paper are asked for."""
@@ -116,12 +143,12 @@ class TrustModel:
         trust = self.rule(request, schedule)
         spec = trust.spec(schedule)
         spec.check_printed(trust)
-        spec.check_returning(getattr(trust, "participations", 1))
+        spec.check_returning(trust.participations)
         mechanism = spec.load().calibrate(spec, trust, request)
         _check_delivered(mechanism, spec, trust)
         _check_together(mechanism, spec, trust, request)
-        if (rho := getattr(trust, "rho", None)) is not None:
-            mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=rho))
+        if trust.rho is not None:
+            mechanism = replace(mechanism, guarantee=replace(mechanism.guarantee, rho=trust.rho))
         return mechanism
 
     def rule(self, request: Request, schedule: Schedule) -> "TrustModel":
@@ -139,12 +166,12 @@ class TrustModel:
                 f"{type(self).__name__} has no {schedule} release; use a learner of another "
                 f"schedule (see `discreet list`) or another trust model."
             )
-        asked = getattr(self, "mechanism", "auto")
+        asked = self.mechanism
         if asked == "auto":
             return self._default(schedule)
         if asked not in table:
             raise UnknownNameError(f"{schedule} mechanism of {type(self).__name__}", asked, table)
-        return str(asked)
+        return asked
 
     def spec(self, schedule: Schedule) -> MechanismSpec:
         """What is known of the mechanism that `resolve` names."""
@@ -167,7 +194,7 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
         )
     if not isinstance(trust, PrivateTrust) or trust.printed:  # what is printed delivers its own
         return
-    rho, most = mechanism.concentrated(), getattr(trust, "rho", None)
+    rho, most = mechanism.concentrated(), trust.rho
     if most is not None and rho is None:
         raise UnsupportedError(
             f"The mechanism {spec.name!r} has no Gaussian noise, and only that is calibrated for "
@@ -193,7 +220,7 @@ def _check_delivered(mechanism: Any, spec: MechanismSpec, trust: TrustModel) -> 
 def _check_together(
     mechanism: Any, spec: MechanismSpec, trust: TrustModel, request: Request
 ) -> None:
-    several = getattr(trust, "participations", 1)
+    several = trust.participations
     if request.together and several > 1 and not getattr(mechanism, "together", False):
         raise UnsupportedError(
             f"The {spec.trust} {spec.schedule} mechanism {spec.name!r} is not calibrated for "

@@ -233,7 +233,7 @@ class Design:
             kind: value if isinstance(value, int) else list(getattr(vocabulary, kind))
             for kind, value in given.names.items()
         }
-        separation = getattr(self.trust_model, "separation", 1)
+        separation = self.trust_model.separation
         if separation > 1:
             raise StudyError(
                 f"A study counts how often people come, not how far apart, got "

@@ -217,7 +217,7 @@ class AddedOnce:
         shape, statistics = request.shape, request.statistics
         centred = set(statistics) == set(CENTRED) and not self.by_devices
         last = request.last_transitions or not centred
-        m = _participations(trust)
+        m = trust.participations
         together = request.together and m > 1
         noise, guarantee = self.design(trust, request._replace(last_transitions=last).moved(m))
         if together:
@@ -251,9 +251,9 @@ class AddedContinually:
         """The mechanism for this request."""
         _check_who_adds(spec, by_devices=self.by_devices)
         last = request.last_transitions or not self.by_devices
-        separation = 1 if self.by_devices else getattr(trust, "separation", 1)
+        separation = 1 if self.by_devices else trust.separation
         asked = request._replace(last_transitions=last)
-        sensitivity = asked.moved(_participations(trust), separation=separation)
+        sensitivity = asked.moved(trust.participations, separation=separation)
         noise, guarantee = self.design(trust, sensitivity, request.episodes)
         if self.by_devices and not isinstance(noise, IndependentNoise):
             raise InvalidInputError(
@@ -272,10 +272,6 @@ class AddedContinually:
             by_devices=self.by_devices,
             separation=separation,
         )
-
-
-def _participations(trust: "PrivateTrust") -> int:
-    return getattr(trust, "participations", 1)  # the non-private twin has none
 
 
 def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:
