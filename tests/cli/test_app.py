@@ -124,13 +124,6 @@ def test_help_loads_no_command_and_nothing_heavy():
     assert modules == "[]"
 
 
-@pytest.mark.core
-def test_the_list_loads_nothing_heavy():
-    modules, answer = loaded(["list"])
-    assert "RiverSwim" in " ".join(answer)
-    assert modules == "[]"
-
-
 def test_who_has_read_enough_gets_no_traceback():
     command = [sys.executable, "-c", "from discreet.cli.app import main; main()", "list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
