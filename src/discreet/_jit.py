@@ -5,9 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-from numba import types
 from numba.core import event, options
-from numba.extending import intrinsic
 
 from discreet.errors import DiscreetError
 
@@ -94,20 +92,3 @@ def inlined(function: _Function) -> _Function:
     compile_ = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True, **BORROWED)
     compiled: _Function = compile_(function)
     return compiled
-
-
-def _reinterpret(source: Any, target: Any) -> Any:
-    """A cast of the same 64 bits, which vectorises (a view of an array does not)."""
-
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def cast(context: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-        return target(source), generate
-
-    return cast
-
-
-as_float = _reinterpret(types.uint64, types.float64)
-as_word = _reinterpret(types.float64, types.uint64)

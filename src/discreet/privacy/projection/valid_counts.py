@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._jit import as_float, as_word, inlined, kernel
+from discreet._jit import inlined, kernel
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 
@@ -28,7 +28,7 @@ def valid_row(counts: FloatArray, low: float, high: float, out: FloatArray) -> N
     for i in range(counts.size):
         total += counts[i]
         clipped += counts[i] if counts[i] > 0.0 else 0.0
-        positives -= _mask(counts[i])
+        positives += int(counts[i] > 0.0)
     shift = 0.0
     if not low <= clipped <= high:
         target, active = low, counts.size
@@ -39,25 +39,15 @@ def valid_row(counts: FloatArray, low: float, high: float, out: FloatArray) -> N
             kept = 0
             total = 0.0
             for i in range(counts.size):
-                positive = _mask(counts[i] + shift)
-                kept -= positive
-                total += as_float(as_word(counts[i]) & np.uint64(positive))
+                positive = counts[i] + shift > 0.0
+                kept += int(positive)
+                total += counts[i] if positive else 0.0
             if kept >= active or kept == 0:  # '>': rounding can bring an entry at zero back
                 break
             active = kept
     for i in range(counts.size):
         moved = counts[i] + shift
         out[i] = moved if moved > 0.0 else 0.0
-
-
-@inlined
-def _mask(value: float) -> int:
-    """-1 (all bits) if the value is positive, otherwise 0.
-
-    From its sign bit: whether a count under noise is positive is a coin toss, and a branch that the
-    processor guesses wrong costs more than a pass over eight counts.
-    """
-    return int(np.int64(as_word(0.0 - value)) >> 63)
 
 
 @kernel
