@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.auditing.cases import Entry, entries, find
+from discreet.auditing.cases import Audited, entries, find
 from discreet.auditing.paths import KINDS, short_paths
 from discreet.auditing.run import all_cases as cases
 from discreet.errors import UnknownNameError
 from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.mechanisms.registry import everything
 
-TREE = Entry("central", "tree-signed", "continual")
-LAPLACE = Entry("central", "laplace", "batch")
-LOCAL = Entry("local", "laplace", "continual")
-BITS = Entry("shuffle", "bits", "batch", epsilon=2.0, delta=1e-3)
-FLIPS = Entry("local", "randomized-response", "continual")
+TREE = Audited("central", "tree-signed", "continual")
+LAPLACE = Audited("central", "laplace", "batch")
+LOCAL = Audited("local", "laplace", "continual")
+BITS = Audited("shuffle", "bits", "batch", epsilon=2.0, delta=1e-3)
+FLIPS = Audited("local", "randomized-response", "continual")
 
 
 def rows(*entries, quick=False):
@@ -87,7 +87,7 @@ def test_of_printed_constants_the_first_path_only():
         ("local", "laplace", "batch"),
         ("central", "tree-laplace", "continual"),
     ):
-        entry = Entry(trust, name, schedule, "paper")
+        entry = Audited(trust, name, schedule, "paper")
         [case] = rows(entry)
         assert case.calibration == "paper"
         assert case.path in ("release", "add")
@@ -203,22 +203,22 @@ def test_names_are_different(known):
     ],
 )
 def test_names(trust, mechanism, schedule, name):
-    assert Entry(trust, mechanism, schedule).name == name
+    assert Audited(trust, mechanism, schedule).name == name
 
 
 @pytest.mark.parametrize("mechanism", KNOWN, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")
 def test_pure_mechanisms_are_asked_for_a_pure_epsilon(mechanism):
-    entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule, epsilon=2.0, delta=1e-5)
+    entry = Audited(mechanism.trust, mechanism.name, mechanism.schedule, epsilon=2.0, delta=1e-5)
     assert entry.claimed == (2.0, 0.0 if mechanism.pure else 1e-5)
     assert (entry.model.epsilon, entry.model.delta) == entry.claimed
     assert entry.model.mechanism == mechanism.name
 
 
 def test_kinds():
-    entry = Entry("central", "toeplitz", "continual")
+    entry = Audited("central", "toeplitz", "continual")
     assert entry.kind == "continual"
     assert replace(entry, stationary=True).kind == "stationary"
-    assert Entry("central", "gaussian", "batch").kind == "batch"
+    assert Audited("central", "gaussian", "batch").kind == "batch"
 
 
 FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz")]
@@ -226,7 +226,7 @@ FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz")]
 
 @pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")
 def test_plans_are_small_and_of_the_right_schedule(mechanism):
-    entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule)
+    entry = Audited(mechanism.trust, mechanism.name, mechanism.schedule)
     plan, target = entry.small(), entry.target()
     kind = BatchMechanism if mechanism.schedule == "batch" else ContinualMechanism
     for each in (plan, target):
@@ -239,35 +239,35 @@ def test_plans_are_small_and_of_the_right_schedule(mechanism):
 
 
 def test_listed_mechanisms_have_few_outcomes():
-    split = Entry("local", "split", "batch").small()
+    split = Audited("local", "split", "batch").small()
     assert (split.statistics, split.last_transitions) == (("transitions", "rewards"), False)
     for name in ("randomized-response", "one-step"):
         batch, stream = (
-            Entry("local", name, schedule).small() for schedule in ("batch", "continual")
+            Audited("local", name, schedule).small() for schedule in ("batch", "continual")
         )
         assert batch.statistics == stream.statistics == ("rewards",)
         assert stream.episodes == 1
 
 
 def test_stationary_targets_have_two_steps_to_pool():
-    entry = Entry("central", "tree-laplace", "continual", stationary=True)
+    entry = Audited("central", "tree-laplace", "continual", stationary=True)
     assert entry.target().shape.horizon == 2
     assert entry.target().stationary and entry.small().stationary
     assert not replace(entry, stationary=False).small().stationary
 
 
 def test_long_streams_have_256_releases_of_few_counters():
-    plan = Entry("central", "tree-laplace", "continual").long()
+    plan = Audited("central", "tree-laplace", "continual").long()
     assert (plan.episodes, plan.cells) == (256, 2)
 
 
 def test_printed_streams_are_a_power_of_two_long():
-    assert Entry("central", "tree-laplace", "continual", "paper").small().episodes == 8
+    assert Audited("central", "tree-laplace", "continual", "paper").small().episodes == 8
 
 
 def test_printed_constants_do_not_warn_here():
     """Warnings are errors in this suite: an audit knows what it asked for."""
-    plan = Entry("local", "laplace", "batch", "paper").small()
+    plan = Audited("local", "laplace", "batch", "paper").small()
     assert plan.guarantee.claimed is not None
 
 
@@ -308,7 +308,7 @@ def test_every_stream_that_adds_noise_is_audited_on_vectors(known):
     streams = [e for e in exact(known) if e.schedule == "continual"]
     assert adding == [e for e in streams if e.mechanism not in ("randomized-response", "one-step")]
     assert not any(replace(e, stationary=True).adds_noise for e in streams)
-    tree, local = (Entry(*name, "continual") for name in TWO)
+    tree, local = (Audited(*name, "continual") for name in TWO)
     for entry, units in ((tree, ["4", "4, 2 in one cell"]), (local, ["4"])):
         found = [case.path for case in cases([entry], quick=True) if case.kind == "vector"]
         assert found == [

@@ -14,7 +14,7 @@ from discreet.adversarial.mechanism import (
 )
 from discreet.auditing import check_mechanism
 from discreet.auditing.additive import probe
-from discreet.auditing.cases import Entry, cases
+from discreet.auditing.cases import Audited, cases
 from discreet.auditing.examine import examine
 from discreet.auditing.paths import honest_path, long_path, stream_path
 from discreet.errors import InvalidInputError
@@ -352,7 +352,7 @@ def test_a_centre_that_depends_on_the_data():
 
 
 def test_long_streams_go_through_the_secure_branch():
-    found = list(cases([Entry("central", "tree-laplace", "continual")], quick=True))
+    found = list(cases([Audited("central", "tree-laplace", "continual")], quick=True))
     [long] = [c for c in found if c.path == "add (256 releases, secure)"]
     assert [path.releases for path in long.paths] == [256] and long.paths[0].secure == (True,)
 

@@ -1,6 +1,6 @@
 """What `audit` goes through: every mechanism, small enough to be audited, on every path.
 
-An `Entry` is a mechanism in one schedule and calibration at one (epsilon, delta); a `Case` is one
+An `Audited` is a mechanism in one schedule and calibration at one (epsilon, delta); a `Case` is one
 row of the table. How small a mechanism must be made it says itself (`AuditSizes`).
 """
 
@@ -51,7 +51,7 @@ _HONEST = ((0.5, 2, 4), (0.9, 9, 10), (0.9, 1, 2))
 
 
 @dataclass(frozen=True)
-class Entry:
+class Audited:
     """One mechanism in one schedule and calibration, at one (epsilon, delta)."""
 
     trust: str
@@ -161,10 +161,10 @@ class Entry:
             )
 
 
-def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
+def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Audited]:
     """All mechanisms, exact calibrations first; printed ones where a paper prints them."""
     known = [spec for spec in everything() if spec.trust != "none"]
-    found = [Entry(s.trust, s.name, s.schedule, epsilon=epsilon, delta=delta) for s in known]
+    found = [Audited(s.trust, s.name, s.schedule, epsilon=epsilon, delta=delta) for s in known]
     for entry in found:
         yield from (replace(entry, centred=form == "centred") for form in entry.sizes.forms)
     for entry in (replace(entry, calibration="paper") for entry in found):
@@ -176,7 +176,7 @@ def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
             yield entry
 
 
-def find(name: str, **options: float) -> list[Entry]:
+def find(name: str, **options: float) -> list[Audited]:
     """Entries called ``name``: ``central/gaussian``, or ``gaussian`` in all trust models."""
     known = list(entries(**options))
     found = [e for e in known if name in (e.name, e.mechanism, e.trust)]
@@ -207,13 +207,13 @@ class Case:
     hint: Callable[[], Additive | None] = lambda: None
 
     @classmethod
-    def of(cls, entry: Entry, notion: str, path: Path) -> "Case":
+    def of(cls, entry: Audited, notion: str, path: Path) -> "Case":
         """A row with one path, on which it is attacked too."""
         row = entry.name, entry.calibration, notion, entry.claimed, path.label, path.kind
         return cls(*row, (path,), lambda: path)
 
 
-def cases(chosen: Sequence[Entry], *, quick: bool) -> Iterator[Case]:
+def cases(chosen: Sequence[Audited], *, quick: bool) -> Iterator[Case]:
     """All rows of these mechanisms; ``quick`` leaves out what takes long."""
     for entry in chosen:
         yield from _plain(entry, quick=quick)
@@ -234,7 +234,7 @@ def cases(chosen: Sequence[Entry], *, quick: bool) -> Iterator[Case]:
             yield from _returning(entry, quick=quick)
 
 
-def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
+def _plain(entry: Audited, *, quick: bool) -> Iterator[Case]:
     """Every short path; of printed constants the first one only."""
     mechanism = entry.small()
     groups: dict[str, list[Path]] = {}
@@ -250,11 +250,11 @@ def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
         yield replace(case, kind=entry.kind, paths=tuple(paths), target=target)
 
 
-def _target(entry: Entry, name: str) -> Path:
+def _target(entry: Audited, name: str) -> Path:
     return next(path for path in short_paths(entry.target()) if path.name == name)
 
 
-def _large(entry: Entry) -> Iterator[Case]:
+def _large(entry: Audited) -> Iterator[Case]:
     """Raw episodes of more users than 16 bits count."""
     mechanism = entry.target()
     if isinstance(mechanism, BatchMechanism):
@@ -262,7 +262,7 @@ def _large(entry: Entry) -> Iterator[Case]:
         yield replace(case, target=lambda: None)
 
 
-def _long(entry: Entry) -> Iterator[Case]:
+def _long(entry: Audited) -> Iterator[Case]:
     """More than 200 releases through the secure branch."""
     mechanism = entry.long()
     if isinstance(mechanism, BatchMechanism):
@@ -277,7 +277,7 @@ def _long(entry: Entry) -> Iterator[Case]:
     yield case
 
 
-def vector_cases(entry: Entry) -> Iterator[Case]:
+def vector_cases(entry: Audited) -> Iterator[Case]:
     """Four cells, six releases: dense vectors, and sparse ones that pile up."""
     dense, piled = Sensitivity(units=4), Sensitivity(units=4, pile=2)
     for sensitivity in (dense, piled) if entry.trust == "central" else (dense,):
@@ -287,7 +287,7 @@ def vector_cases(entry: Entry) -> Iterator[Case]:
             yield Case.of(entry, mechanism.guarantee.notion, path)
 
 
-def _returning(entry: Entry, *, quick: bool) -> Iterator[Case]:
+def _returning(entry: Audited, *, quick: bool) -> Iterator[Case]:
     """One person in two and in three batches, or so often in one continual release.
 
     Randomised reports are listed, which takes long: two of a batch, like which all others are.
@@ -299,7 +299,7 @@ def _returning(entry: Entry, *, quick: bool) -> Iterator[Case]:
         yield Case.of(entry, mechanism.guarantee.notion, returning_path(mechanism))
 
 
-def _honest(entry: Entry) -> Iterator[Case]:
+def _honest(entry: Audited) -> Iterator[Case]:
     """Who is dishonest adds no noise."""
     for share, honest, users in _HONEST:
         trust = Shuffle(*entry.claimed, mechanism=entry.mechanism, honest=share)

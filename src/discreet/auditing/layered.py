@@ -14,7 +14,7 @@ from discreet.adversarial.mechanism import (
 )
 from discreet.adversarial.noise import LOSS_UNITS
 from discreet.adversarial.world import LayeredCounters, no_layered_counts
-from discreet.auditing.cases import Case, Entry
+from discreet.auditing.cases import Audited, Case
 from discreet.auditing.neighbours import EVERYTHING, LAST_STEP
 from discreet.auditing.paths import Path, sequences
 from discreet.privacy.sampling.samplers import Sampler
@@ -23,7 +23,7 @@ NAME = "LayeredNoise.block"
 _WATCH = 4
 
 
-def layered_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
+def layered_cases(chosen: Sequence[Audited]) -> Iterator[Case]:
     """Two layers of one state and two actions, for every mechanism that serves losses.
 
     Full information, bandit feedback and, where it makes a difference, centred bandit losses.

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.auditing.cases import Case, Entry
+from discreet.auditing.cases import Audited, Case
 from discreet.auditing.neighbours import EVERYTHING, everything
 from discreet.auditing.paths import Path, Run
 from discreet.mdp.shape import Shape
@@ -29,7 +29,7 @@ _OTHERS = {
 }
 
 
-def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
+def fit_cases(chosen: Sequence[Audited]) -> Iterator[Case]:
     """Two cases for every central mechanism of batches; a fit chooses its own form.
 
     In the second a person has two episodes, both in the one release.

@@ -12,7 +12,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import Plain
 from discreet.auditing.attack import epsilon_low, watched
-from discreet.auditing.cases import Case, Entry, cases, entries, find
+from discreet.auditing.cases import Audited, Case, cases, entries, find
 from discreet.auditing.draws import misfits, unsound_draws
 from discreet.auditing.examine import TOLERANCE, examine
 from discreet.auditing.layered import layered_cases
@@ -131,7 +131,7 @@ def audit(
     return rows
 
 
-def all_cases(chosen: Sequence[Entry], *, quick: bool) -> Iterator[Case]:
+def all_cases(chosen: Sequence[Audited], *, quick: bool) -> Iterator[Case]:
     """The rows of mechanisms alone, and of what is built on them."""
     yield from cases(chosen, quick=quick)
     yield from layered_cases(chosen)

@@ -255,7 +255,7 @@ def test_batches_in_cells_are_certified_for_a_unit_out_and_in_of_every_group(eps
         SHAPE, statistics=("transitions", "rewards"), last_transitions=False
     )
     found = certify(plan).to_dict()
-    assert verify.Entry(found).moved == [{"shift": 1, "times": 10}]
+    assert verify.File(found).moved == [{"shift": 1, "times": 10}]
     assert found["method"]["name"] == method
     recomputed = verify.check(found)
     assert Fraction("0.8e-6") < recomputed <= Fraction(found["bound"]) <= Fraction("1e-6")

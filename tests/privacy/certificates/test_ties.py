@@ -144,7 +144,7 @@ def edits(data):
     for name, value in data["noise"].items():
         if name != "name":
             yield from (edited("noise", name, value=other) for other in noises(value))
-    yield edited("moves", value=verifier.Entry(data).moved)
+    yield edited("moves", value=verifier.File(data).moved)
     both = copy.deepcopy(data)
     both["epsilon"], both["release"]["participations"] = "100", 4
     yield "participations for epsilon", resealed(both)
@@ -159,7 +159,7 @@ def test_an_edited_certificate_is_refused_or_says_what_it_proves(made, name):
     for what, edited in edits(data):
         tried += 1
         try:
-            verifier.Entry(edited)
+            verifier.File(edited)
         except verifier.Refused:
             continue
         assert verifier.claim(edited) != before, what  # whether or not it is true

@@ -85,7 +85,7 @@ def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, noise):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_more_moves_are_refused(made, noise):
-    moves = copy.deepcopy(verify.Entry(made[noise]).moved)
+    moves = copy.deepcopy(verify.File(made[noise]).moved)
     if isinstance(moves, list):
         moves[0]["times"] *= 2
     elif noise == "histogram":

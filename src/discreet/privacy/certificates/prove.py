@@ -41,21 +41,21 @@ def prove(claim: JsonObject, progress: Progress = lambda _: None) -> tuple[Fract
 def _methods(claim: JsonObject, delta: Fraction) -> Iterator[Method]:
     """What may be tried, in this order."""
     noise, epsilon = claim["noise"], verify.rational(claim["epsilon"])
-    name = noise["name"]
+    known = verify.NOISES[noise["name"]][2]
     tail: Method = {"bits": _BITS, "cut": _cut(delta)}
-    if name == "discrete-gaussian":
+    if "sum" in known.split():
         little = verify.rational(noise["sigma"]) < Fraction(8, 5)
         yield {"name": "convolution", **tail} if little else {"name": "sum"}
-    elif name == "layered-gaussian":
+    elif "summed-counts" in known:
         little = verify.rational(noise["count_sigma"]) < Fraction(3, 2)
         yield {"name": "convolved-counts" if little else "summed-counts", **tail}
-    elif name == "gaussian-grid":
+    elif "analytic" in known:
         yield {"name": "analytic"}
-        moves = verify.moves_of(claim["release"])[name]
+        moves = verify.moves_of(claim["release"])[noise["name"]]
         square = verify.longest_column(noise["encoder"], noise["columns"]) * moves["squares"]
         rho = square / (2 * verify.rational(noise["sigma"]) ** 2)
         yield {"name": "concentrated", "order": str(best_order(rho, epsilon))}
-    elif name in ("discrete-laplace", "randomized-response", "one-step"):
+    elif "rational" in known:
         yield {"name": "rational"}
         if delta:
             yield {"name": "responses", **tail}
@@ -63,7 +63,7 @@ def _methods(claim: JsonObject, delta: Fraction) -> Iterator[Method]:
         # Grids of 1/64 of the typical loss and finer; each halving quarters the slack. Bounded
         # noise ends in huge losses of tiny mass: a long grid, unless more is cut off.
         first = max(1, math.ceil(-math.log2(min(0.5, _typical_loss(noise) / 64))))
-        digits = 9 if name == "table" else 12
+        digits = 9 if "weights" in noise else 12
         for m in range(first, first + 9):
             base = str(1 - Fraction(1, 1 << m))
             cut = _cut(delta, digits)
@@ -77,12 +77,12 @@ def _cut(delta: Fraction, digits: int = 12) -> str:
 
 def _typical_loss(noise: JsonObject) -> float:
     """Root mean square of the privacy loss of one move, roughly."""
-    if noise["name"] == "poisson":
+    if "mean" in noise:
         variance = float(Fraction(noise["mean"]))
-    elif noise["name"] == "binomial":
+    elif "weights" not in noise and isinstance(noise["trials"], int):
         p = Fraction(noise["probability"])
         variance = float(noise["trials"] * p * (1 - p))
-    elif noise["name"] == "histogram":  # two cells move
+    elif "weights" not in noise:  # histograms: two cells move
         kinds = zip(noise["trials"], noise["probability"], strict=True)
         variance = min(float(trials * Fraction(p)) for trials, p in kinds) / 2
     else:

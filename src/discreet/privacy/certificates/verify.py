@@ -360,7 +360,7 @@ def gathered(out: dict[int, int], lost: int) -> Masses:
 
 
 def connect_the_dots(
-    entry: "Entry", noise: Distribution, ratios: dict[int, Callable[[int], Pair]]
+    entry: "File", noise: Distribution, ratios: dict[int, Callable[[int], Pair]]
 ) -> Fraction:
     """The dearer of both directions: the user's data against the neighbour's, and the reverse."""
     base, bits, cut = entry.base(), entry.bits(), entry.cut()
@@ -481,7 +481,7 @@ def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Distributio
 # --- one function per noise --------------------------------------------------------------------
 
 
-def check_binomial(entry: "Entry") -> Fraction:
+def check_binomial(entry: "File") -> Fraction:
     """Every counter carries the sum of ``trials`` bits that are one with ``probability``."""
     trials, p = entry.whole("noise", "trials", most=10**15), entry.ratio("noise", "probability")
     if not 0 < p < 1 or trials * p * (1 - p) > 10**11:
@@ -495,7 +495,7 @@ def check_binomial(entry: "Entry") -> Fraction:
     return connect_the_dots(entry, noise, ratios)
 
 
-def check_poisson(entry: "Entry") -> Fraction:
+def check_poisson(entry: "File") -> Fraction:
     """Every counter carries Poisson noise of ``mean``."""
     mean = entry.positive("noise", "mean")
     if mean > 10**11:
@@ -509,7 +509,7 @@ def check_poisson(entry: "Entry") -> Fraction:
     return connect_the_dots(entry, noise, ratios)
 
 
-def check_histogram(entry: "Entry") -> Fraction:
+def check_histogram(entry: "File") -> Fraction:
     """A user moves one unit from cell a to cell b in each of ``times`` groups of each kind.
 
     Each of ``trials`` messages falls into a with ``probability``, into b with the same, else
@@ -544,7 +544,7 @@ def group_masses(trials: int, probability: Fraction, grid: Grid, tail: Fraction)
     return gathered(out, lost)
 
 
-def check_table(entry: "Entry") -> Fraction:
+def check_table(entry: "File") -> Fraction:
     """Every counter carries the sum of ``draws`` draws from a table of integer weights.
 
     Upper bounds on P and lower bounds on Q can only raise (P - e^epsilon·Q)+; what was cut off P
@@ -570,7 +570,7 @@ def check_table(entry: "Entry") -> Fraction:
     return connect_the_dots(entry, noise, ratios)
 
 
-def check_discrete_gaussian(entry: "Entry") -> Fraction:
+def check_discrete_gaussian(entry: "File") -> Fraction:
     """Every counter carries discrete Gaussian noise."""
     variance, ((shift, times),) = entry.variance("sigma"), entry.moves()
     if entry.method == "sum":
@@ -595,7 +595,7 @@ def longest_column(encoder: list[int], columns: list[int]) -> int:
     return norm
 
 
-def check_gaussian_grid(entry: "Entry") -> Fraction:
+def check_gaussian_grid(entry: "File") -> Fraction:
     """Encoded counters carry discrete Gaussian noise of ``sigma`` grid steps, at ``length`` times.
 
     A unit moves them by a column of integers (grid steps).
@@ -615,7 +615,7 @@ def check_gaussian_grid(entry: "Entry") -> Fraction:
     return (max(0, smooth) + grid) / ONE
 
 
-def check_layered_gaussian(entry: "Entry") -> Fraction:
+def check_layered_gaussian(entry: "File") -> Fraction:
     """Coarse counts that move by one, and fine losses that move by ``loss_shift`` units."""
     coarse, fine = entry.variance("count_sigma"), entry.variance("loss_sigma")
     counts, losses, shift = (entry.moved[n] for n in ("counts", "losses", "loss_shift"))
@@ -637,7 +637,7 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
     return delta / (1 << bits)
 
 
-def check_discrete_laplace(entry: "Entry") -> Fraction:
+def check_discrete_laplace(entry: "File") -> Fraction:
     """A move of one unit is a randomised response of odds exp(1/scale)."""
     units = sum(abs(shift) * times for shift, times in entry.moves())
     each = 1 / entry.positive("noise", "scale")
@@ -646,7 +646,7 @@ def check_discrete_laplace(entry: "Entry") -> Fraction:
     return _pure(units * each <= entry.epsilon)
 
 
-def responses(entry: "Entry", odds: Fraction, times: int) -> Fraction:
+def responses(entry: "File", odds: Fraction, times: int) -> Fraction:
     """Delta of ``times`` randomised responses of these odds, of which k are false.
 
     Their privacy loss is (times - 2k)·ln(odds), and k is binomial. Whatever changes probabilities
@@ -663,7 +663,7 @@ def responses(entry: "Entry", odds: Fraction, times: int) -> Fraction:
     return Fraction(total, 1 << bits)
 
 
-def check_randomized_response(entry: "Entry") -> Fraction:
+def check_randomized_response(entry: "File") -> Fraction:
     """Every moved counter is a bit, reported wrongly with probability ``flip``."""
     flip = entry.ratio("noise", "flip")
     if not 0 < flip < 1:
@@ -675,7 +675,7 @@ def check_randomized_response(entry: "Entry") -> Fraction:
     return _pure(power(odds, bits) <= exp(entry.epsilon)[0])
 
 
-def check_one_step(entry: "Entry") -> Fraction:
+def check_one_step(entry: "File") -> Fraction:
     """A true bit is one with probability ``keep``, a false one with ``flip``; moves swap them."""
     keep, flip = entry.ratio("noise", "keep"), entry.ratio("noise", "flip")
     if not 0 < flip <= keep < 1:
@@ -693,7 +693,7 @@ def _pure(holds: bool) -> Fraction:
     return Fraction(0) if holds else Fraction(1)
 
 
-NOISES: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
+NOISES: dict[str, tuple[Callable[["File"], Fraction], str, str]] = {
     "binomial": (check_binomial, "trials probability", "connect-the-dots"),
     "poisson": (check_poisson, "mean", "connect-the-dots"),
     "histogram": (check_histogram, "trials probability", "connect-the-dots"),
@@ -719,7 +719,7 @@ METHODS = {
 # --- reading -----------------------------------------------------------------------------------
 
 
-class Entry:
+class File:
     """A certificate whose fields are all present, all known and all of the right kind."""
 
     def __init__(self, data: Any) -> None:
@@ -867,7 +867,7 @@ def recompute(data: Any) -> Fraction:
     """An upper bound on the delta of a certificate's release, whatever bound it states."""
     BUDGET.left = WORK
     try:
-        entry = Entry(data)
+        entry = File(data)
         return entry.check(entry)
     except (ArithmeticError, LookupError, RecursionError, MemoryError, ValueError) as error:
         name = type(error).__name__
@@ -940,7 +940,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 """Field of a release -> what it must be."""
 
 
-def derived(entry: Entry) -> Any:
+def derived(entry: File) -> Any:
     """The moves of one user of the file's release, if it can have the file's noise."""
     release, noise = entry.data["release"], entry.data["noise"]
     kind = f"{entry.field('release', 'trust')} {entry.field('release', 'schedule')}"
@@ -1084,7 +1084,7 @@ def proven(data: dict[str, Any], recomputed: Fraction) -> dict[str, Any]:
             name: str(Fraction(value)) if _is_rational(name, value) else value
             for name, value in data["noise"].items()
         },
-        "moves": Entry(data).moved,
+        "moves": File(data).moved,
         **{name: str(rational(data[name])) for name in ("epsilon", "delta", "bound")},
         "recomputed": float(recomputed),
         "not_covered": list(NOT_COVERED),
