@@ -86,7 +86,7 @@ WORDS = {
     "calibrate": [f"calibrate --trust central {SMALL}"],
     "certify": [f"certify --trust central {SMALL} --output made.json"],
     "design": ["design logged.csv --output made.toml"],
-    "plan": ["plan design.toml --runs 1 --people 4000 --epsilon 1 --trust central "
+    "plan": ["plan design.toml --runs 1 --people 40 --epsilon 1 --trust central "
              "--problem RiverSwim --set states=2 --set horizon=2"],
     "fit": [FIT, f"{FIT} --output made.csv", f"{FIT} --json"],
     "check learner": ["check learner flow-ucb"],

@@ -477,7 +477,8 @@ def plan_figure(plan: "StudyPlan") -> "Figure":
             upper.plot(people, least, **look)
             lower.plot(people, shares, label=name, **look)
         lower.set_xscale("log")
-        upper.set(ylabel="smallest difference", yscale="log")
+        some = any(row.smallest_difference is not None for row in plan.rows)
+        upper.set(ylabel="smallest difference", yscale="log" if some else "linear")
         lower.set(xlabel="people", ylim=(-0.03, 1.03))
         _finish(upper, "What a study finds with probability 0.8")
         if plan.effect is None:
