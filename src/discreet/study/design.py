@@ -56,8 +56,8 @@ from discreet.privacy import trust as trust_models
 from discreet.privacy.trust import TrustModel, make_trust
 
 _LEARNER = "flow-ucb"
-_MOST_CELLS = 10**9
-"""Transition counters of a problem: eight gigabytes for one array of them."""
+_MOST_COUNTERS = 10**9
+"""Of transitions of a problem: eight gigabytes for one array of them."""
 _MOST_EPISODES = 10**12
 
 
@@ -138,7 +138,8 @@ class Design:
                 f"Expected states as a list of names beside those of the cuts, got "
                 f"{quoted(self.states)}."
             )
-        return self.states if {*cut.names} <= {*self.states} else [*cut.names, *self.states]
+        whole = all(name in self.states for name in cut.names)
+        return self.states if whole else [*cut.names, *self.states]
 
     @cached_property
     def format(self) -> TableFormat:
@@ -221,11 +222,11 @@ class Design:
         given = replace(self, **read)
         vocabulary, shape = given.vocabulary, given.vocabulary.shape
         cells = shape.states**2 * shape.actions * shape.horizon
-        if cells > _MOST_CELLS:
+        if cells > _MOST_COUNTERS:
             raise InvalidInputError(
-                f"Expected states²·actions·horizon <= {_MOST_CELLS:.0e} counters, got {cells:.3g} "
-                f"({shape.states} states, {shape.actions} actions, horizon {shape.horizon}); merge "
-                f"states."
+                f"Expected states²·actions·horizon <= {_MOST_COUNTERS:.0e} counters, got "
+                f"{cells:.3g} ({shape.states} states, {shape.actions} actions, horizon "
+                f"{shape.horizon}); merge states."
             )
         if given.table:
             Layout(vocabulary, given.format)  # now, with the names, and not at the first table

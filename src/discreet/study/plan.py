@@ -62,7 +62,7 @@ POWER = 0.8
 RUNS = 50
 _FEW = 10
 """Simulated studies when one starts."""
-_MOST_CELLS = 2 * 10**5
+_MOST_SIMULATED = 2 * 10**5
 """Transition counters of a problem that is then simulated: a tenth of a second each."""
 _ROUNDS = 12
 _CLOSE = 0.1
@@ -350,7 +350,7 @@ def expect(design: Design) -> Expected:
 def _expect(text: str) -> Expected:
     design = Design.from_dict(json.loads(text))
     shape, (low, high) = design.vocabulary.shape, design.format.reward_range
-    if math.prod(shape.transitions) > _MOST_CELLS:
+    if math.prod(shape.transitions) > _MOST_SIMULATED:
         return Expected(
             None,
             "Not simulated: a problem of this size takes more than seconds. `discreet plan` says "
