@@ -418,7 +418,8 @@ def _estimate(
 ) -> None:
     """``model[:, g]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
 
-    Once for all steps of pooled counts. What stands where N is at most MINIMUM is never used.
+    Once for all steps of pooled counts. What stands where N is at most MINIMUM is never used. What
+    is done for all pairs alike stands in loops of its own, which vectorise.
     """
     groups, states, choices = visits.shape
     error, kind = row[_ERROR], row[_MODEL]
@@ -436,16 +437,21 @@ def _estimate(
                     n = max(1.0, n + error) if kind == 1.0 else n
                     for t in range(states):
                         model[t, g, x] = transitions[g, s, a, t]
-                for t in range(states):  # not times 1/N: what is certain is one exactly
-                    model[t, g, x] /= n
-                mean = rewards[g, s, a] / n
-                if kind == 0.0:
-                    mean = min(max(mean, 0.0), 1.0)
-                bonus = row[_ROOT] / np.sqrt(n - row[_SHIFT])
-                bonus += (row[_LINEAR] + row[_SQUARE] / n) / n
-                model[states, g, x] = mean + bonus
+                model[states, g, x] = rewards[g, s, a]
                 model[states + 1, g, x] = n
-                model[states + 2, g, x] = row[_VARIANCE] / np.sqrt(n)
+    table = model.reshape(model.shape[0], visits.size)
+    total, means = table[states + 1], table[states]
+    for t in range(states + 1):
+        for x in range(total.size):  # not times 1/N: what is certain is one exactly
+            table[t, x] /= total[x]
+    for x in range(total.size):
+        n, mean = total[x], means[x]
+        if kind == 0.0:
+            mean = min(max(mean, 0.0), 1.0)
+        bonus = row[_ROOT] / np.sqrt(n - row[_SHIFT])
+        bonus += (row[_LINEAR] + row[_SQUARE] / n) / n
+        means[x] = mean + bonus
+        table[states + 2, x] = row[_VARIANCE] / np.sqrt(n)
 
 
 @inlined
