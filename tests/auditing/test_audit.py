@@ -11,11 +11,10 @@ from discreet.auditing.attack import epsilon_low
 from discreet.auditing.cases import entries, find
 from discreet.auditing.neighbours import opposites
 from discreet.auditing.probes import outcomes
-from discreet.auditing.run import AuditRow, audit, integer_messages
+from discreet.auditing.run import AuditRow, audit
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.mechanisms.bits import printed_shuffle
 from helpers.auditing import Enumerated, additive, bitwise, exact_view
 
 EXACT = [entry for entry in entries() if entry.calibration == "exact"]
@@ -62,20 +61,6 @@ def test_printed_constants():
     assert delivered["central/tree-laplace"] == pytest.approx(2.0)  # K = 8: L = log2 K
     assert delivered["local/gaussian"] > 4
     assert delivered["shuffle/bits"] < 0.11  # far too much noise, in the view of sums
-
-
-def test_integer_messages_as_printed_deliver_nothing():
-    """One message betrays a user: nobody else can have sent it, at whatever epsilon."""
-    for epsilon, delta in ((1.0, 1e-6), (5.0, 1e-3), (40.0, 1e-6)):
-        tau = printed_shuffle(Shape(states=4, actions=2, horizon=2), epsilon, delta).tau
-        for crowd, seen in ((0, tau / 2 / round(10 * tau)), (1, 1 - tau / 2 / round(10 * tau))):
-            row = integer_messages(epsilon, delta, crowd=crowd)
-            assert (
-                row.exact_delta == pytest.approx(seen) == pytest.approx([0.05, 0.95][crowd], 0.05)
-            )
-            assert row.exact_epsilon == math.inf and not row.holds
-            assert row.empirical_epsilon_low >= 2 * crowd  # rare messages take more runs
-    assert audit(["shuffle/integers"], quick=True) == [integer_messages(1.0, 1e-6, crowd=1)]
 
 
 def test_printed_tree_at_the_length_of_the_papers():

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.auditing.additive import Additive
 from discreet.auditing.examine import TOLERANCE
-from discreet.auditing.run import INTEGERS, audit
+from discreet.auditing.run import audit
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
@@ -93,15 +93,6 @@ def test_printed_constants_are_called_out():
     assert exact.holds and exact.calibration == "exact"
     assert printed.calibration == "paper" and not printed.holds
     assert printed.exact_epsilon == pytest.approx(2.0)
-
-
-def test_the_printed_messages_have_a_row_of_their_own():
-    told = []
-    [found] = audit([INTEGERS], progress=told.append)
-    assert told == ["shuffle/integers (printed)"]
-    assert (found.mechanism, found.path, found.notion) == (INTEGERS, "release_reports", "SDP")
-    assert found.exact_delta == pytest.approx(0.95, rel=1e-3)
-    assert not found.holds
 
 
 @pytest.mark.parametrize(

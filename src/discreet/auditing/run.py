@@ -1,11 +1,9 @@
 """`audit`: every mechanism, on every path, by calculation and by attack."""
 
 import math
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
@@ -17,18 +15,9 @@ from discreet.auditing.draws import misfits, unsound_draws
 from discreet.auditing.examine import TOLERANCE, examine
 from discreet.auditing.layered import layered_cases
 from discreet.auditing.offline import fit_cases
-from discreet.auditing.pairs import exact_delta, exact_epsilon, outcomes
 from discreet.auditing.paths import BLOCK, SIMULATE
-from discreet.errors import DiscreetWarning
-from discreet.mdp.shape import Shape
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.trust import Shuffle
 
-INTEGERS = "shuffle/integers"
-"""The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
-_PRINTED = Shape(states=4, actions=2, horizon=2)
-_RATIO = 10
-"""Ten times tau users, as in 597,240 for H = 2, epsilon = 1, delta = 1e-6."""
 _RUNS, _QUICK_RUNS = 600, 120
 
 
@@ -114,8 +103,7 @@ def audit(
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
     mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
-    names = [name for name in mechanisms if name != INTEGERS]
-    chosen = [e for name in names for e in find(name, epsilon=epsilon, delta=delta)]
+    chosen = [e for name in mechanisms for e in find(name, epsilon=epsilon, delta=delta)]
     if not mechanisms:
         known = entries(epsilon=epsilon, delta=delta)
         chosen = [e for e in known if not (quick and e.sizes.slow)]
@@ -124,10 +112,6 @@ def audit(
     for case in all_cases(chosen, quick=quick):
         progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
         rows.append(_row(case, quick=quick, seed=seed))
-    papers = any(e.trust == "shuffle" and e.calibration == "paper" for e in chosen)
-    if papers or INTEGERS in mechanisms:
-        progress(f"{INTEGERS} (printed)")
-        rows.append(integer_messages(epsilon, delta, crowd=1, seed=seed))
     return rows
 
 
@@ -179,41 +163,3 @@ def _attack(case: Case, *, quick: bool, seed: int) -> float:
     name = f"{case.mechanism}/{case.path}/{case.kind}"
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     return epsilon_low(*watched(path, SimulationSampler(rng), runs), case.claimed[1])
-
-
-def integer_messages(epsilon: float, delta: float, *, crowd: int, seed: int = 0) -> AuditRow:
-    """The shuffle protocol as papers 000 and 001 print it: users send integers, not bits.
-
-    The analyser receives every message, so what counts is the *multiset* of the users' sums. Two
-    users are enough to see it fail: where nobody else has a bit (``crowd=0``), the largest sum
-    betrays the one who has it; where everybody has it, a zero betrays the one who has not. The
-    library does not offer the protocol; it is audited because it is printed.
-
-    >>> [round(integer_messages(1.0, 1e-6, crowd=crowd).exact_delta, 2) for crowd in (0, 1)]
-    [0.05, 0.95]
-    """
-    with warnings.catch_warnings():  # printed constants warn when used; an audit knows
-        warnings.simplefilter("ignore", DiscreetWarning)
-        trust = Shuffle(epsilon, delta, calibration="paper")
-        tau = cast(Any, trust.calibrate(_PRINTED)).printed.tau
-    chance = tau / (2 * round(_RATIO * tau))
-    # The one message that the crowd cannot have sent is seen, or it is not.
-    odd, seen = (0, 1 - chance) if crowd else (2, chance)
-    betrayed, safe = {b"odd": seen, b"none": 1 - seen}, {b"none": 1.0}
-    pairs = [outcomes(betrayed, safe), outcomes(safe, betrayed)]
-    sampler = SimulationSampler(np.random.default_rng([seed, 1]))
-    first, second = (
-        np.array([[bit + sampler.binomial(1, chance, 1)[0] == odd] for _ in range(_RUNS)], float)
-        for bit in (0, 1)
-    )
-    return AuditRow(
-        mechanism=INTEGERS,
-        calibration="paper",
-        epsilon=epsilon,
-        delta=delta,
-        exact_epsilon=max(exact_epsilon([(pair, 1)], delta) for pair in pairs),
-        exact_delta=max(exact_delta([(pair, 1)], epsilon) for pair in pairs),
-        empirical_epsilon_low=epsilon_low(first, second, delta),
-        notion="SDP",
-        path="release_reports",
-    )
