@@ -3,11 +3,12 @@
 import codecs
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -17,9 +18,6 @@ from discreet._types import IntArray
 from discreet.data.problems import Problems, Shown
 from discreet.data.vocabulary import nearest
 from discreet.errors import InvalidInputError, MissingExtraError
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 _ROWS = 2_000
 """Rows of a CSV file in memory as text at a time."""
@@ -244,28 +242,9 @@ def _decodes(line: bytes, encoding: str) -> bool:
     return True
 
 
-class ParquetSource:
-    """An open Parquet file as a `Source`; rows are numbered from 0."""
-
-    def __init__(self, file: "pq.ParquetFile", title: str) -> None:
-        self._file = file
-        self._title = title
-        self.names: list[str] = list(file.schema_arrow.names)
-
-    def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
-        first = 0
-        for batch in self._file.iter_batches(columns=list(dict.fromkeys(columns))):
-            lists = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-            yield Part(lists.__getitem__, np.arange(first, first + batch.num_rows))
-            first += batch.num_rows
-
-    def at(self, place: int) -> str:
-        return f"row {place} (the first is 0) of {self._title}"
-
-
 @contextmanager
-def open_parquet(path: str | Path) -> Iterator[ParquetSource]:
-    """A Parquet file as a `Source`, closed at the end."""
+def open_parquet(path: str | Path) -> Iterator["FrameSource"]:
+    """A Parquet file as a `Source`, a slice of its rows in memory at a time, closed at the end."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -274,7 +253,7 @@ def open_parquet(path: str | Path) -> Iterator[ParquetSource]:
     title = quoted(str(path), 200)
     try:
         with pq.ParquetFile(path) as file:
-            yield ParquetSource(file, title)
+            yield FrameSource(file.schema_arrow.empty_table(), file.iter_batches, title)
     except (OSError, UnicodeError, pa.ArrowException) as error:  # damage that no checksum shows
         raise InvalidInputError(
             f"Expected a Parquet file that can be read, got {title}: {str(error).splitlines()[0]}"
@@ -350,45 +329,56 @@ def _stored(
 
 
 class FrameSource:
-    """A dictionary of columns, or any dataframe that narwhals or Arrow can read; rows from 0."""
+    """A dictionary of columns, or any dataframe that narwhals or Arrow can read; rows from 0.
 
-    def __init__(self, frame: object) -> None:
-        self._frame: Any = frame
-        names: Any = frame
-        if not isinstance(frame, Mapping):
-            self._frame = _eager(frame)
-            names = self._frame.columns
+    ``slices(columns=...)`` are frames that hold the rows, one after the other, and ``title`` is
+    where they stand, if not the frame itself.
+    """
+
+    def __init__(
+        self, frame: object, slices: Callable[..., Iterable[Any]] | None = None, title: str = ""
+    ) -> None:
+        whole: Any = frame if isinstance(frame, Mapping) else _eager(frame)
+        names = whole if isinstance(frame, Mapping) else whole.columns
+        self._slices = slices or (lambda columns: [whole])
+        self._title = f" of {title}" * bool(title)
         self.names = [name for name in names if isinstance(name, str)]
 
     def parts(self, columns: Sequence[str], problems: Problems) -> Iterator[Part]:
-        sizes = {name: len(self._values(name)) for name in columns}
-        if len(set(sizes.values())) > 1:
-            raise InvalidInputError(
-                "Expected columns of one length, got "
-                + ", ".join(f"{quoted(name)}: {size}" for name, size in sizes.items())
-                + "."
-            )
-        yield Part(self._list, np.arange(sizes[columns[0]]))
+        first = 0
+        for frame in self._slices(columns=list(dict.fromkeys(columns))):
+            sizes = {name: len(_values(frame, name)) for name in columns}
+            if len(set(sizes.values())) > 1:
+                raise InvalidInputError(
+                    "Expected columns of one length, got "
+                    + ", ".join(f"{quoted(name)}: {size}" for name, size in sizes.items())
+                    + "."
+                )
+            size = sizes[columns[0]]
+            yield Part(partial(_list, frame), np.arange(first, first + size))
+            first += size
 
     def at(self, place: int) -> str:
-        return f"row {place} (the first is 0)"
+        return f"row {place} (the first is 0){self._title}"
 
-    def _values(self, name: str) -> Any:
-        column = self._frame[name]
-        if hasattr(column, "__len__") and not isinstance(column, str | bytes):
-            return column
-        raise InvalidInputError(
-            f"Expected columns that are lists or arrays, got one of type {type(column).__name__}."
-        )
 
-    def _list(self, name: str) -> Sequence[object]:
-        """The column as plain values, made when it is asked for: one at a time is in memory."""
-        column = self._values(name)
-        for method in ("to_list", "tolist", "to_pylist"):
-            if hasattr(column, method):
-                values: list[object] = getattr(column, method)()
-                return values
-        return list(column)
+def _values(frame: Any, name: str) -> Any:
+    column = frame[name]
+    if hasattr(column, "__len__") and not isinstance(column, str | bytes):
+        return column
+    raise InvalidInputError(
+        f"Expected columns that are lists or arrays, got one of type {type(column).__name__}."
+    )
+
+
+def _list(frame: Any, name: str) -> Sequence[object]:
+    """The column as plain values, made when it is asked for: one at a time is in memory."""
+    column = _values(frame, name)
+    for method in ("to_list", "tolist", "to_pylist"):
+        if hasattr(column, method):
+            values: list[object] = getattr(column, method)()
+            return values
+    return list(column)
 
 
 def _eager(frame: Any) -> Any:
