@@ -32,13 +32,13 @@ def plans(monkeypatch):
     """Every plan that is calibrated while a test runs, but for the check before it."""
     monkeypatch.setattr("discreet.lab.runner.check", lambda experiment, engine: None)
     made = []
-    least = TrustModel._least
+    calibrated = TrustModel._calibrated
 
     def recorded(self, *arguments):
-        made.append(least(self, *arguments))
+        made.append(calibrated(self, *arguments))
         return made[-1]
 
-    monkeypatch.setattr(TrustModel, "_least", recorded)
+    monkeypatch.setattr(TrustModel, "_calibrated", recorded)
     return made
 
 
