@@ -5,7 +5,7 @@
     pytest -p half_noise ...                              all noise halved; needs this folder in
                                                           PYTHONPATH
 
-A place is a mechanism and the function that draws for it; they are found by watching who draws.
+A place is a door of a mechanism, an encoder or a device; they are found by watching who draws.
 First all places are halved at once. A test that fails says something of the places that it draws
 at; where it draws at several, it is run again with one of them halved.
 """
@@ -22,9 +22,9 @@ from discreet.device.draws import ByteDraws
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = [f"tests/{name}" for name in ("privacy", "device", "offline", "study", "test_one_draw.py")]
-ROOMS += [f"--ignore=tests/privacy/{name}" for name in ("accounting", "certificates")]
-FOLDERS = ("mechanisms", "device", "adversarial")
+ROOMS = [
+    f"tests/{name}" for name in ("privacy/mechanisms", "device", "offline", "test_one_draw.py")
+]
 ROUNDING = ("rewards", "episode_counts")
 """Of rewards, which is no noise."""
 ONLY, REPORT = "DISCREET_HALF_NOISE_AT", "DISCREET_HALF_NOISE_REPORT"
@@ -32,22 +32,23 @@ _drawn, _tests = set(), {}
 
 
 def place():
-    """Who asks for a draw: the mechanism, if one is behind it, and its outermost function."""
-    frame, found, owner = sys._getframe(2), "", ""
+    """Through which door a draw is asked for: a mechanism's, an encoder's or a device's, with its name."""
+    frame, found = sys._getframe(2), ""
     while frame is not None:
         file = pathlib.PurePath(frame.f_code.co_filename)
-        ours = "discreet" in file.parts and file.parent.name in FOLDERS
-        if ours and file.stem not in ("noise", "draws"):
+        if "discreet" in file.parts and frame.f_code.co_name in DOORS:
             me = frame.f_locals.get("self")
-            me = getattr(me, "mechanism", me)
-            spec, noise = getattr(me, "spec", None), getattr(me, "noise", None)
-            if spec is not None:
+            kind, noise = type(me).__name__, getattr(me, "noise", None)
+            spec = getattr(getattr(me, "mechanism", me), "spec", None)
+            owner = ""
+            if spec is not None and str(spec.calibrator).startswith("."):
                 owner = f"{spec.trust}/{spec.schedule}/{spec.name}"
-            owner = owner or getattr(noise, "kind", "")
-            kind = "" if me is None else f"{type(me).__name__}."
-            found = f"{file.stem}.{kind}{frame.f_code.co_name}"
+            elif spec is None and kind.endswith(("Encoder", "Device")):
+                owner = getattr(noise, "kind", "") or file.stem
+            if owner:
+                found = f"{owner} {kind}.{frame.f_code.co_name}"
         frame = frame.f_back
-    return f"{owner} {found}".strip()
+    return found
 
 
 def _halved(kind, name, wanted):
@@ -58,7 +59,7 @@ def _halved(kind, name, wanted):
         where = "" if rounding else place()
         if where:
             _drawn.add(where)
-        if not where or wanted not in ("", where):
+        if rounding or wanted not in ("", where):
             return usual(sampler, *asked)
         first, *rest = asked
         if kind is ByteDraws:  # of the weight of noise cells, or of how often bits are false
