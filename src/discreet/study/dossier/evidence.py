@@ -2,8 +2,8 @@
 
 Three kinds of evidence about the noise, on code that shares nothing:
 
-- a *certificate*: delta(epsilon) of the mechanism's noise, at this shape, by ball arithmetic,
-  checked again with integers (`privacy.certificates`, extra ``certify``);
+- a *certificate*: delta(epsilon) of the mechanism's noise, at this shape, bounded with integers
+  (`privacy.certificates`);
 - the *exact audit at this shape*: the real release function is run with preset draws, and the
   distribution of its outputs computed from how draws and data enter, where that is feasible;
 - an *attack at this shape*: many releases of two neighbouring data sets, a test learnt on half of
