@@ -34,7 +34,7 @@ POLICIES = {
     "central, epsilon = 1": discreet.Central(1, DELTA),
     "central, epsilon = 10": discreet.Central(10, DELTA),
     "shuffle, epsilon = 1": discreet.Shuffle(1, DELTA),
-    "local, epsilon = 1": discreet.Local(1, mechanism="laplace"),
+    "local, epsilon = 1": discreet.Local(1),
 }
 EPISODES = (100, 1_000, 10_000)
 MEANS = (0.9, 0.5)

@@ -30,8 +30,7 @@ RELEASES: dict[str, tuple[Any, float, str]] = {
     "central, fit": (discreet.Central, 1e-6, "auto"),
     "shuffle": (discreet.Shuffle, 1e-6, "auto"),
     "local": (discreet.Local, 1e-6, "auto"),
-    "local, pure": (discreet.Local, 0.0, "laplace"),
-    "local, gaussian": (discreet.Local, 1e-6, "gaussian"),
+    "local, pure": (discreet.Local, 0.0, "auto"),
 }
 
 

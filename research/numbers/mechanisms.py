@@ -182,9 +182,11 @@ def local():
     ]
     for name in LOCALS:
         delta = DELTA if name in ("gaussian", "bounded") else 0
-        mechanism = discreet.Local(1, delta, mechanism=name).calibrate(
-            shape_of(6), statistics=TWO, last_transitions=False
-        )
+        trust = discreet.Local(1, delta, mechanism=name)
+        if name == "split":
+            mechanism = trust.calibrate(shape_of(6), statistics=TWO, last_transitions=False)
+        else:
+            mechanism = trust.calibrate_stream(shape_of(6), episodes=20_000, statistics=TWO)
         found = [mechanism.noise_variance(users) for users in (1, 20_000)]
         yield [name, delta, *(short(math.sqrt(one[s])) for one in found for s in TWO)]
 
@@ -201,7 +203,7 @@ def local_others():
         ("bounded", 6, 0.1),
     ):
         trust = discreet.Local(1, delta, mechanism=name)
-        report = calibrate(trust, shape_of(horizon), users=1)
+        report = calibrate(trust, shape_of(horizon), users=1, schedule="continual")
         printed = report.delivered_by_paper["epsilon"]
         found = [report.noise_std[which] for which in ("transitions", "visits")]
         found.append(report.paper_noise_std["visits"])

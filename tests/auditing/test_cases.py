@@ -84,7 +84,7 @@ def test_no_dishonest_users_without_a_shuffler():
 
 def test_of_printed_constants_the_first_path_only():
     for trust, name, schedule in (
-        ("local", "laplace", "batch"),
+        ("local", "laplace", "continual"),
         ("central", "tree-laplace", "continual"),
     ):
         entry = Audited(trust, name, schedule, "paper")
@@ -144,9 +144,7 @@ TWO = (("central", "tree-laplace"), ("local", "laplace"))
 KNOWN = [m for m in everything() if m.trust != "none"]
 PRINTED = {
     ("central", "tree-laplace", "continual"),
-    ("local", "gaussian", "batch"),
     ("local", "gaussian", "continual"),
-    ("local", "laplace", "batch"),
     ("local", "laplace", "continual"),
     ("shuffle", "bits", "batch"),
 }
@@ -197,8 +195,7 @@ def test_names_are_different(known):
     ("trust", "mechanism", "schedule", "name"),
     [
         ("central", "gaussian", "batch", "central/gaussian"),
-        ("local", "laplace", "batch", "local/laplace"),
-        ("local", "laplace", "continual", "local/laplace-continual"),
+        ("local", "laplace", "continual", "local/laplace"),
         ("central", "toeplitz", "continual", "central/toeplitz"),
     ],
 )
@@ -242,11 +239,8 @@ def test_listed_mechanisms_have_few_outcomes():
     split = Audited("local", "split", "batch").small()
     assert (split.statistics, split.last_transitions) == (("transitions", "rewards"), False)
     for name in ("randomized-response", "one-step"):
-        batch, stream = (
-            Audited("local", name, schedule).small() for schedule in ("batch", "continual")
-        )
-        assert batch.statistics == stream.statistics == ("rewards",)
-        assert stream.episodes == 1
+        stream = Audited("local", name, "continual").small()
+        assert (stream.statistics, stream.episodes) == (("rewards",), 1)
 
 
 def test_stationary_targets_have_two_steps_to_pool():
@@ -267,7 +261,7 @@ def test_printed_streams_are_a_power_of_two_long():
 
 def test_printed_constants_do_not_warn_here():
     """Warnings are errors in this suite: an audit knows what it asked for."""
-    plan = Audited("local", "laplace", "batch", "paper").small()
+    plan = Audited("local", "laplace", "continual", "paper").small()
     assert plan.guarantee.claimed is not None
 
 

@@ -251,7 +251,8 @@ def test_whole_vectors(bits):
 
 def test_printed_local_constants_deliver_twice_epsilon():
     with pytest.warns(UserWarning, match="deliver"):
-        plan = Local(epsilon=1, mechanism="laplace", calibration="paper").calibrate(SHAPE)
+        trust = Local(epsilon=1, mechanism="laplace", calibration="paper")
+        plan = trust.calibrate_stream(SHAPE, episodes=4)
     assert additive(plan).epsilon(0.0) == pytest.approx(2.0)
     assert plan.guarantee.epsilon == pytest.approx(2.0)
     assert check_mechanism(plan).ok  # it says so itself

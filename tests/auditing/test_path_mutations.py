@@ -20,7 +20,7 @@ from discreet.auditing.paths import honest_path, long_path, stream_path
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, plain_flip
+from discreet.privacy.mechanisms._devices import SplitEncoder, plain_flip
 from discreet.privacy.mechanisms.additive import (
     AdditiveBatch,
     AdditiveContinual,
@@ -28,12 +28,11 @@ from discreet.privacy.mechanisms.additive import (
 )
 from discreet.privacy.mechanisms.base import noisy_batch
 from discreet.privacy.mechanisms.bits import BitsBatch, BitsEncoder
-from discreet.privacy.mechanisms.one_step import OneStepBatch
-from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
+from discreet.privacy.mechanisms.split import SplitBatch
 from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.statistics import Debias, flatten
+from discreet.privacy.statistics import flatten
 from discreet.privacy.vectors import calibrate_vectors
 from helpers.mutations import LouderWithData, as_type, said
 
@@ -47,32 +46,32 @@ def stream(trust, shape=SMALL, *, episodes=4, statistics=("rewards",), stationar
     )
 
 
-class RewardedStep(OneStepEncoder):
+class RewardedStep(SplitEncoder):
     """Reports rewarded steps more often."""
 
     def encode(self, states, actions, rewards, sampler):
         kept = sampler.table
         weights = 2 + np.asarray(rewards, np.int64)
-        sampler.table = lambda _, size: kept(weights, size)
+        sampler.table = lambda even, size: kept(weights if len(even) == 2 else even, size)
         try:
             return super().encode(states, actions, rewards, sampler)
         finally:
             del sampler.table
 
 
-def one_step_of(device):
-    """One-step batches with this encoder on devices."""
+def split_of(device):
+    """Split batches with this encoder on devices."""
 
-    class Batch(OneStepBatch):
+    class Batch(SplitBatch):
         def encoder(self, users=1, *, support=None):
             return as_type(super().encoder(users, support=support), device)
 
     return Batch
 
 
-def test_the_step_of_one_step_depends_on_rewards():
-    plan = Local(1, mechanism="one-step").calibrate(SMALL)
-    problems = said(as_type(plan, one_step_of(RewardedStep)))
+def test_the_step_of_split_depends_on_rewards():
+    plan = Local(1).calibrate(SMALL)
+    problems = said(as_type(plan, split_of(RewardedStep)))
     assert "release_reports: Which noise is drawn depends on the data" in problems
     assert "release_reports: The release delivers epsilon=1." in problems
     assert "simulate:" not in problems  # only devices are broken
@@ -222,23 +221,18 @@ def test_half_of_the_noise_with_the_real_sampler_only():
     assert "simulation sampler" not in problems
 
 
-class OddResponse(RandomizedResponseBatch):
+class OddEncoder(SplitEncoder):
     """Flips less often than it says, once the sampler is a real one."""
 
-    def encoder(self, users=1, *, support=None):
-        return as_type(super().encoder(users, support=support), OddEncoder)
-
-
-class OddEncoder(FlipEncoder):
     def encode(self, states, actions, rewards, sampler):
         flip = self.flip / 4 if isinstance(sampler, SimulationSampler) else self.flip
-        odd = FlipEncoder.from_dict(self.to_dict() | plain_flip(flip))
+        odd = SplitEncoder.from_dict(self.to_dict() | plain_flip(flip))
         return odd.encode(states, actions, rewards, sampler)
 
 
 def test_frequencies_of_reports_with_the_real_sampler_only():
-    plan = Local(1, mechanism="randomized-response").calibrate(TINY, statistics=("rewards",))
-    problems = said(as_type(plan, OddResponse))
+    plan = Local(1).calibrate(TINY, statistics=("rewards",))
+    problems = said(as_type(plan, split_of(OddEncoder)))
     assert "release_reports: With the simulation sampler outcomes have other" in problems
     assert "secure sampler" not in problems
 
@@ -267,18 +261,18 @@ def test_the_number_of_messages_depends_on_rewards():
     assert "release_reports" in problems and "depends on the data" in problems
 
 
-class RefusingEncoder(OneStepEncoder):
+class RefusingEncoder(SplitEncoder):
     def encode(self, states, actions, rewards, sampler):
-        problem = self.device.sizes
-        taken = (np.asarray(states)[:-1] * problem.actions + actions).tolist()
-        if any(pair not in problem.pairs[h] for h, pair in enumerate(taken)):
+        sizes = self.device.sizes
+        taken = (np.asarray(states)[:-1] * sizes.actions + actions).tolist()
+        if any(pair not in sizes.pairs[h] for h, pair in enumerate(taken)):
             raise InvalidInputError("Expected users who follow the policy.")
         return super().encode(states, actions, rewards, sampler)
 
 
 def test_a_refusal_off_the_policy_on_devices():
-    plan = Local(1, mechanism="one-step").calibrate(SMALL)
-    problems = said(as_type(plan, one_step_of(RefusingEncoder)))
+    plan = Local(1).calibrate(SMALL)
+    problems = said(as_type(plan, split_of(RefusingEncoder)))
     assert "release_reports: An episode that leaves the policy is refused" in problems
 
 
@@ -332,23 +326,27 @@ def test_a_vector_release_of_half_the_reach():
     assert "add (sensitivity 4): The release delivers epsilon=2" in problems
 
 
-class BentResponse(RandomizedResponseBatch):
+class BentSplit(SplitBatch):
     """Takes out the bias of the data at hand."""
 
-    def release(self, counts, *, sampler, support=None):
-        self.__dict__["bent"] = 1e-9 * float(counts.rewards[0, 0, 0])
-        return super().release(counts, sampler=sampler, support=support)
+    def simulate(self, draw, users, **options):
+        def seen(group):
+            counts = draw(group)
+            self.__dict__["bent"] = 1e-9 * float(counts.rewards[0, 0, 0])
+            return counts
 
-    def estimate(self, users):
-        plain = super().estimate(users)
+        return super().simulate(seen, users, **options)
+
+    def _estimated(self, cells, groups):
+        found, plain = super()._estimated(cells, groups)
         centres = {n: c + self.__dict__.get("bent", 0.0) for n, c in plain.centres.items()}
-        return Debias(plain.scale, centres)
+        return found, dataclasses.replace(plain, centres=centres)
 
 
 def test_a_centre_that_depends_on_the_data():
-    plan = Local(1, mechanism="randomized-response").calibrate(SMALL, statistics=("rewards",))
-    problems = said(as_type(plan, BentResponse))
-    assert "release: The release delivers epsilon=inf" in problems
+    plan = Local(1).calibrate(SMALL, statistics=("rewards",))
+    problems = said(as_type(plan, BentSplit))
+    assert "simulate: The release delivers epsilon=inf" in problems
 
 
 def test_long_streams_go_through_the_secure_branch():

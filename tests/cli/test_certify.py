@@ -49,7 +49,7 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
         (["--trust", "shuffle", "--honest", "0.5"], "histogram"),
         (["--trust", "shuffle", "--mechanism", "bits"], "binomial"),
-        (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
+        (["--trust", "local", "--mechanism", "split"], "one-step"),
     ],
 )
 def test_every_trust_model(discreet, arguments, noise):
@@ -131,7 +131,10 @@ def central(tmp_path_factory):
         (["--epsilon", "0.1"], "It proves epsilon 1, and 0.1 was asked for"),
         (["--epsilon", "2"], "noise.sigma is"),
         (["--delta", "1e-9"], "It proves delta 1e-05, and 1e-09 was asked for"),
-        (["--trust", "local"], "release.trust is 'central', and 'local' was asked for"),
+        (
+            ["--trust", "local", "--mechanism", "split"],
+            "release.trust is 'central', and 'local' was asked for",
+        ),
         (
             ["--mechanism", "laplace"],
             "release.mechanism is 'gaussian', and 'laplace' was asked for",

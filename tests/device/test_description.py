@@ -27,7 +27,7 @@ from helpers.devices import (
     FOLLOWS,
     LEAVES,
     histogram,
-    local,
+    split,
 )
 
 pytestmark = pytest.mark.core
@@ -92,8 +92,7 @@ def test_what_is_no_dictionary_is_no_description(data):
 
 @pytest.mark.parametrize("flip", BAD_FLIPS, ids=str)
 def test_a_flip_is_a_fraction_below_one_with_a_power_of_two(flip):
-    assert code(local("one-step", flip=flip)) == "badDescription"
-    assert code(local("randomized-response", flip=flip)) == "badDescription"
+    assert code(split(flip=flip)) == "badDescription"
 
 
 def test_rows_number_the_support():

@@ -27,7 +27,7 @@ from helpers.devices import (
     FOLLOWS,
     Bytes,
     histogram,
-    local,
+    split,
     vector,
 )
 
@@ -75,10 +75,7 @@ def random_description(rng):
         )
     digits = rng.choice([1, 3, 8, 31, 80, 1000])
     flip = [str(rng.randrange(1, 2 ** min(digits, 60))), str(2**digits)]
-    more = {} if name == "one-step" else {"statistics": some}
-    if name == "split":
-        more["last_transitions"] = last
-    return local(name, **problem, flip=flip, **more)
+    return split(**problem, flip=flip, statistics=some, last_transitions=last)
 
 
 def random_episode(rng, description):
@@ -132,7 +129,7 @@ def refusals():
         found += [(attempt, python_code(base, attempt)) for attempt in spoilt(base)]
     for flip in BAD_FLIPS:
         if flip is not None:
-            attempt = {"kind": "load", "description": local("one-step", flip=flip)}
+            attempt = {"kind": "load", "description": split(flip=flip)}
             found.append((attempt, "badDescription"))
     for data in (None, [], "histogram", 1):
         found.append(({"kind": "load", "description": data}, "badDescription"))

@@ -41,24 +41,13 @@ class Bytes:
         return self._random.randbytes(length)
 
 
-def local(encoder, **changes):
-    """The same problem for one-step, split reports or randomised response."""
-    plain = histogram(encoder=encoder, flip=[3, 16])
-    for key in ("users", "lambda"):
-        del plain[key]
-    if encoder != "split":
-        del plain["statistics"], plain["last_transitions"]
-    if encoder == "randomized-response":
-        plain["statistics"] = ["transitions", "visits", "rewards"]
-    return {key: value for key, value in (plain | changes).items() if value is not None}
+def split(**changes):
+    """The same problem for split reports."""
+    plain = histogram(encoder="split", flip=[3, 16], users=None) | changes
+    return {key: value for key, value in plain.items() if value is not None and key != "lambda"}
 
 
-ALL = {
-    "histogram": histogram(),
-    "one-step": local("one-step"),
-    "randomized-response": local("randomized-response"),
-    "split": local("split"),
-}
+ALL = {"histogram": histogram(), "split": split()}
 """One description of each encoder."""
 
 

@@ -83,9 +83,8 @@ def ways(plan):
 
 @pytest.mark.parametrize("entry", BATCHES, ids=lambda entry: entry.name)
 def test_the_last_of_many_users_count_as_all_others_do(entry):
-    statistics = ("visits",) if entry.mechanism == "bounded" else ("transitions", "rewards")
     mechanism = entry.model.calibrate(
-        SHAPE, statistics=statistics, last_transitions=entry.mechanism != "split"
+        SHAPE, statistics=("transitions", "rewards"), last_transitions=entry.mechanism != "split"
     )
     for way in ways(mechanism):
         nobody, one, many = (way(mechanism, late) for late in (0, 1, LATE))

@@ -88,7 +88,7 @@ def test_every_mechanism_can_be_asked_for_by_name(mechanism):
 
 def test_a_misspelt_mechanism_is_answered_with_the_right_one():
     with pytest.raises(UnknownNameError, match="did you mean 'laplace'"):
-        Local(1, mechanism="laplase").calibrate(SHAPE)
+        Local(1, mechanism="laplase").calibrate_stream(SHAPE, episodes=4)
     with pytest.raises(UnknownNameError, match="continual mechanism of Central"):
         Central(1, mechanism="gaussian").resolve("continual")
 

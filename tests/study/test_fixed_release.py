@@ -20,7 +20,6 @@ TRUSTS = {
     "central": discreet.Central(1, 1e-6),
     "laplace": discreet.Central(1),
     "returning": discreet.Central(1, 1e-6, participations=3),
-    "flips": discreet.Local(2, mechanism="randomized-response"),
     "split": discreet.Local(2),
     "shuffle": discreet.Shuffle(2, 1e-6),
     "none": discreet.NoPrivacy(),

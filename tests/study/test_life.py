@@ -90,7 +90,7 @@ def test_a_batch_that_is_issued_again_has_another_token(tmp_path):
         (SHUFFLE, "nobody", 1),
         (SHUFFLE, "unseen", 1),
         (discreet.Central(1, 1e-6, mechanism="gaussian"), "seen", 2),
-        (discreet.Local(1, 1e-6, mechanism="gaussian"), "seen", 2),
+        (discreet.Local(1, 1e-6), "seen", 2),
     ],
 )
 def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, trust, returning, charged):

@@ -12,7 +12,7 @@ from discreet.device.histogram import (
     cell_from_bytes,
     cell_to_bytes,
 )
-from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
+from discreet.device.local import SplitDevice
 from discreet.device.wire import ENVELOPE, Device, Report
 
 __all__ = [
@@ -21,10 +21,8 @@ __all__ = [
     "Device",
     "DeviceError",
     "Draws",
-    "FlipDevice",
     "HistogramDevice",
     "MessageGroup",
-    "OneStepDevice",
     "Report",
     "SplitDevice",
     "cell_from_bytes",
@@ -33,7 +31,7 @@ __all__ = [
 ]
 
 _ENCODERS: dict[str, type[Device]] = {
-    device.name: device for device in (HistogramDevice, OneStepDevice, FlipDevice, SplitDevice)
+    device.name: device for device in (HistogramDevice, SplitDevice)
 }
 
 

@@ -1,31 +1,19 @@
-"""Local randomness: what leaves the device is private by itself, whoever sees it.
+"""Split reports: what leaves the device is private by itself, whoever sees it.
 
-*One step* (`discreet.privacy.mechanisms.one_step` has the proof): the user draws one step and
-reports the category she was in there, (row, next state, reward bit) as number
-``(row·S + s')·2 + bit``, as a vector of bits: the true one is one with probability 1/2, every other
-with probability ``flip``. Order of draws: bits of the rewards of all steps, the step below H, a bit
-of probability ``flip`` for every category of that step, one bit of probability 1/2.
-
-*Split* (`discreet.privacy.mechanisms.split`): a report belongs to a *slot*, a statistic at a step.
-Slots are numbered through: the transitions of the steps in order (without the last step where its
-transitions are not asked for), then the rewards of all steps. Cells of a slot of transitions:
+The proof is in `discreet.privacy.mechanisms.split`. A report belongs to a *slot*, a statistic at a
+step. Slots are numbered through: the transitions of the steps in order (without the last step where
+its transitions are not asked for), then the rewards of all steps. Cells of a slot of transitions:
 ``row·S + s'``; of rewards: ``2·row + bit``. The user draws the statistic (transitions with
 probability 2/3 where both are asked for), then one of its steps, and reports the cell she was in
-there as a vector of bits, as above. Order of draws: bits of the rewards of all steps; one number
-below the sum of the weights (2 for transitions, 1 for rewards), which picks the statistic; the
-step; a bit of probability ``flip`` for every cell of the slot; one bit of probability 1/2.
-
-*Randomised response* (`discreet.privacy.mechanisms.randomized_response`): every counter of the
-episode is a bit, flipped with probability ``flip``; statistics in the order of the description, in
-each of them all rows of the support of all steps. Order of draws: bits of the rewards of all steps,
-a bit of probability ``flip`` for every counter.
+there as a vector of bits: the true one is one with probability 1/2, every other with probability
+``flip``. Order of draws: bits of the rewards of all steps; one number below the sum of the weights
+(2 for transitions, 1 for rewards), which picks the statistic; the step; a bit of probability
+``flip`` for every cell of the slot; one bit of probability 1/2.
 
 ``flip`` is an exact fraction whose denominator is a power of two. A user who has left the policy is
-in no category or cell, and her counters are zero, from that step on; as many bits are drawn as for
-anybody.
+in no cell from that step on; as many bits are drawn as for anybody.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -52,86 +40,6 @@ from discreet.device.wire import (
 
 WEIGHTS = {"transitions": 2, "rewards": 1}
 """How often a user of split reports each statistic, out of the sum of those that are asked for."""
-
-
-class _LocalDevice(Device):
-    """Bits that are false with probability ``flip``."""
-
-    flip: tuple[int, int]
-
-    def _read(self, description: Description) -> None:
-        numerator, denominator = fraction(description.get("flip"), "flip")
-        if numerator >= denominator or denominator & (denominator - 1):
-            raise bad("Expected flip below one, its denominator a power of two.")
-        self.flip = numerator, denominator
-
-
-class _SlotDevice(_LocalDevice):
-    """A report is ``[[slot], [bits of the cells of that slot]]``."""
-
-    noun: ClassVar[str] = "slot"
-
-    @property
-    @abstractmethod
-    def slots(self) -> int:
-        """How many there are."""
-
-    @abstractmethod
-    def cells(self, slot: int) -> int:
-        """Bits in a report of this slot."""
-
-    @property
-    def body(self) -> int:
-        """The slot, and room for the bits of the slot that has most of them."""
-        return 4 + (max(map(self.cells, range(self.slots))) + 7) // 8
-
-    def _pack(self, report: Report) -> bytes:
-        return pack_words(report[0]) + pack_bits(report[1], self.body - 4)
-
-    def _unpack(self, body: bytes) -> Report:
-        slot = unpack_words(body[:4])
-        self._check_slot(slot[0])
-        return [slot, unpack_bits(body[4:], self.cells(slot[0]))]
-
-    def _check(self, report: Report) -> None:
-        check_lists(report[:1] if isinstance(report, list) else report, [1])
-        self._check_slot(report[0][0])
-        check_lists(report, [1, self.cells(report[0][0])])
-        _check_bits(report[1])
-
-    def _check_slot(self, slot: int) -> None:
-        if not 0 <= slot < self.slots:
-            most = self.slots - 1
-            raise DeviceError("cellOutOfRange", f"Expected a {self.noun} from 0 to {most}.")
-
-
-class OneStepDevice(_SlotDevice):
-    """A report is ``[[step], [bits of the categories of that step]]``."""
-
-    name: ClassVar[str] = "one-step"
-    kind: ClassVar[int] = 2
-    keys: ClassVar[set[str]] = {"flip"}
-    noun: ClassVar[str] = "step"
-
-    @property
-    def slots(self) -> int:
-        """Every step is one."""
-        return self.sizes.horizon
-
-    def cells(self, slot: int) -> int:
-        """The categories of a step."""
-        return 2 * self.sizes.states * self.sizes.rows[slot]
-
-    def _encode(self, episode: Episode, draws: Draws) -> Report:
-        rewards = draws.rewards(episode.rewards)
-        step = draws.below(self.sizes.horizon, 1)[0]
-        bits = draws.bits(*self.flip, self.cells(step))
-        kept = draws.bits(1, 2, 1)[0]
-        row = episode.rows(self.sizes)[step]
-        if row != DROPPED_OUT:
-            move = row * self.sizes.states + episode.states[step + 1]
-            bits[2 * move + rewards[step]] = kept
-        return [[step], bits]
 
 
 class Part(NamedTuple):
@@ -162,7 +70,7 @@ def parts(
     return tuple(part for part in (moved, earned) if part.steps)
 
 
-class SplitDevice(_SlotDevice):
+class SplitDevice(Device):
     """A report is ``[[slot], [bits of the cells of that slot]]``."""
 
     name: ClassVar[str] = "split"
@@ -170,7 +78,10 @@ class SplitDevice(_SlotDevice):
     keys: ClassVar[set[str]] = {"flip", "statistics", "last_transitions"}
 
     def _read(self, description: Description) -> None:
-        super()._read(description)
+        numerator, denominator = fraction(description.get("flip"), "flip")
+        if numerator >= denominator or denominator & (denominator - 1):
+            raise bad("Expected flip below one, its denominator a power of two.")
+        self.flip = numerator, denominator
         last = read_truth(description.get("last_transitions"), "last_transitions")
         statistics = read_statistics(description.get("statistics"))
         self.parts = parts(statistics, self.sizes.states, self.sizes.horizon, last_transitions=last)
@@ -219,59 +130,29 @@ class SplitDevice(_SlotDevice):
             first += part.steps
         return first + draws.below(part.steps, 1)[0]
 
-
-class FlipDevice(_LocalDevice):
-    """A report is ``[bits of all counters]``."""
-
-    name: ClassVar[str] = "randomized-response"
-    kind: ClassVar[int] = 3
-    keys: ClassVar[set[str]] = {"flip", "statistics"}
-
-    def _read(self, description: Description) -> None:
-        super()._read(description)
-        self.statistics = read_statistics(description.get("statistics"))
-
-    @property
-    def counters(self) -> int:
-        """Bits in a report."""
-        return sum(self.sizes.rows) * sum(map(self._width, self.statistics))
-
     @property
     def body(self) -> int:
-        """One bit for each counter."""
-        return (self.counters + 7) // 8
-
-    def _width(self, statistic: str) -> int:
-        return self.sizes.states if statistic == "transitions" else 1
-
-    def _encode(self, episode: Episode, draws: Draws) -> Report:
-        rewards = draws.rewards(episode.rewards)
-        bits = draws.bits(*self.flip, self.counters)
-        for counter in self._ones(episode, rewards):
-            bits[counter] ^= 1
-        return [bits]
-
-    def _ones(self, episode: Episode, rewards: list[int]) -> list[int]:
-        rows, ones, first = episode.rows(self.sizes), [], 0
-        for name in self.statistics:
-            before = 0
-            for h, row in enumerate(rows):
-                place = first + (before + row) * self._width(name)
-                if row != DROPPED_OUT and (name != "rewards" or rewards[h]):
-                    ones.append(place + (episode.states[h + 1] if name == "transitions" else 0))
-                before += self.sizes.rows[h]
-            first += before * self._width(name)
-        return ones
+        """The slot, and room for the bits of the slot that has most of them."""
+        return 4 + (max(map(self.cells, range(self.slots))) + 7) // 8
 
     def _pack(self, report: Report) -> bytes:
-        return pack_bits(report[0], self.body)
+        return pack_words(report[0]) + pack_bits(report[1], self.body - 4)
 
     def _unpack(self, body: bytes) -> Report:
-        return [unpack_bits(body, self.counters)]
+        slot = unpack_words(body[:4])
+        self._check_slot(slot[0])
+        return [slot, unpack_bits(body[4:], self.cells(slot[0]))]
 
     def _check(self, report: Report) -> None:
-        check_lists(report, [self.counters])
-        _check_bits(report[0])
+        check_lists(report[:1] if isinstance(report, list) else report, [1])
+        self._check_slot(report[0][0])
+        check_lists(report, [1, self.cells(report[0][0])])
+        _check_bits(report[1])
+
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < self.slots:
+            most = self.slots - 1
+            raise DeviceError("cellOutOfRange", f"Expected a slot from 0 to {most}.")
 
 
 def _check_bits(bits: list[int]) -> None:

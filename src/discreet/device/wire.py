@@ -5,15 +5,14 @@ offset  bytes  meaning
 ======  =====  ====================================================================================
 0       4      ``dscr`` in ASCII
 4       1      version of this format: 1
-5       1      encoder: 1 histogram, 2 one-step, 3 randomized-response, 4 split
+5       1      encoder: 1 histogram, 4 split
 6       32     SHA-256 of the public description (`description.digest`): the batch it belongs to
 38      ...    the body, of one length for all users of a batch
 ======  =====  ====================================================================================
 
 Body of *histogram*: every message as 4 bytes, its cell as a big-endian integer, in the public order
-of the groups. Of *one-step*: the step as 4 bytes, then bits. Of *randomized-response*: bits. Of
-*split*: the slot as 4 bytes, then bits. Bits are packed eight to a byte, the first one in the
-highest place; places left over are zero.
+of the groups. Of *split*: the slot as 4 bytes, then bits, packed eight to a byte, the first one in
+the highest place; places left over are zero.
 
 Through a shuffler messages of groups do not travel as a report: each of them is sealed on its own.
 The 4 bytes of a cell in an HPKE envelope (X25519: 32 bytes of key, 16 bytes of tag) take 52 bytes.

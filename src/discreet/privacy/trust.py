@@ -367,6 +367,16 @@ class Local(PrivateTrust):
     name: ClassVar[str] = "local"
     encoded: ClassVar[bool] = True
 
+    def resolve(self, schedule: Schedule) -> str:
+        streams, batches = (mechanisms("local", kind) for kind in ("continual", "batch"))
+        if schedule == "batch" and self.mechanism in streams.keys() - batches.keys():
+            raise UnsupportedError(
+                f"mechanism={self.mechanism!r} of Local is for streams; a batch is of 'split' "
+                f"reports, which need less noise. Leave the mechanism out; a study that was begun "
+                f"with it goes on with discreet 0.2."
+            )
+        return super().resolve(schedule)
+
 
 @dataclass(frozen=True)
 class Shuffle(PrivateTrust):

@@ -46,11 +46,6 @@ PLANS = {
     ),
     "central continual tree-signed": (of(TREE, **STREAM), None),
     "central continual tree-laplace": (of(Central(2, mechanism="tree-laplace"), **STREAM), None),
-    "local batch laplace": (of(Local(2, mechanism="laplace")), None),
-    "local batch gaussian": (of(Local(2, 1e-3, mechanism="gaussian")), None),
-    "local batch bounded": (of(BOUNDED, STEP), None),
-    "local batch randomized-response": (of(Local(2, mechanism="randomized-response")), None),
-    "local batch one-step": (of(Local(2, mechanism="one-step")), None),
     "local batch split": (of(Local(2, mechanism="split")), None),
     "local continual laplace": (of(Local(2, mechanism="laplace"), **STREAM), None),
     "local continual gaussian": (of(Local(2, 1e-3, mechanism="gaussian"), **STREAM), None),
@@ -207,7 +202,7 @@ def test_a_certificate_of_one_plan_is_none_of_another(made):
         Central(1, 1e-3, mechanism="gaussian").calibrate(SHAPE),
         Central(2, 1e-4, mechanism="gaussian").calibrate(SHAPE),
         Central(2, mechanism="laplace").calibrate(SHAPE),
-        Local(2, 1e-3, mechanism="gaussian").calibrate(SHAPE),
+        Local(2).calibrate(SHAPE),
         Central(2, 1e-3, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",)),
     ]
     for other in another:
@@ -222,7 +217,7 @@ def test_a_certificate_of_a_batch_is_none_of_a_larger_one(made):
 
 
 def test_a_weaker_guarantee_is_refused_and_a_stronger_one_is_not(made):
-    data, plan, _ = made("local batch laplace")
+    data, plan, _ = made("local continual laplace")
     wanted = claim_of(plan).to_dict()
     verifier.compare(data, wanted | {"epsilon": "3"})
     with pytest.raises(verifier.Refused, match="It proves epsilon 2, and 1 was asked for"):
@@ -277,6 +272,6 @@ def test_a_fraction_of_one_is_everybody_and_not_one_user(made, honest, words):
 
 
 def test_a_local_report_has_one_draw(made):
-    data = made("local batch bounded")[0]
+    data = made("local continual bounded")[0]
     with pytest.raises(verifier.Refused, match="that of 1 honest users"):
         verifier.check(resealed(data | {"noise": data["noise"] | {"draws": 2}}))

@@ -169,20 +169,12 @@ HUGE = 36 / 2**44 * 1.0000001
         lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate_stream(
             Shape(1, 1, 6), episodes=1_000_000
         ),
-        lambda: Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6)).noise_variance(1_000_000),
     ],
-    ids=["local", "tree", "toeplitz", "central", "batch"],
+    ids=["local", "tree", "toeplitz", "central"],
 )
 def test_noise_that_doubles_would_round_to_even_is_refused(calibrate):
     with pytest.raises(CalibrationError, match=r"larger epsilon"):
         calibrate()
-
-
-def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_drawn():
-    mechanism = Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6))
-    assert mechanism.drawn(sampler(), 4, 5).dtype == np.int64
-    with pytest.raises(CalibrationError, match="fewer users"):
-        mechanism.drawn(sampler(), 1_000_000, 5)
 
 
 def test_the_widest_noise_that_is_accepted_keeps_its_parity():

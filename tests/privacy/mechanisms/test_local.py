@@ -1,4 +1,4 @@
-"""Local mechanisms: exact privacy of a report, moments, real reports against simulation."""
+"""Local mechanisms of streams: exact privacy of a report, moments, blocks against the rule."""
 
 import itertools
 import json
@@ -17,26 +17,16 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
-from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder
-from discreet.privacy.mechanisms.additive import AdditiveEncoder
 from discreet.privacy.mechanisms.local import bounded_radius
 from discreet.privacy.mechanisms.noise import Bounded, Laplace, distribution_from_dict
 from discreet.privacy.mechanisms.one_step import OneStepTail
 from discreet.privacy.mechanisms.randomized_response import FlipTail
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
-from helpers.calibrating import calibrated
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 TINY = Shape(states=2, actions=1, horizon=2)
 NAMES = ("laplace", "gaussian", "randomized-response", "bounded", "one-step")
-ENCODERS = {
-    "laplace": AdditiveEncoder,
-    "gaussian": AdditiveEncoder,
-    "bounded": AdditiveEncoder,
-    "randomized-response": FlipEncoder,
-    "one-step": OneStepEncoder,
-}
 
 
 def sampler(seed=0):
@@ -45,10 +35,6 @@ def sampler(seed=0):
 
 def trust(name, epsilon=1.0):
     return Local(epsilon, 1e-2 if name in ("gaussian", "bounded") else 0, mechanism=name)
-
-
-def batch(name, shape=TINY, epsilon=1.0, **options):
-    return trust(name, epsilon).calibrate(shape, **options)
 
 
 def stream(name, shape=TINY, episodes=50, epsilon=1.0, **options):
@@ -65,30 +51,8 @@ def episodes(users, seed=0, shape=TINY):
     return Trajectories(states, actions, rewards)
 
 
-PLAYED = np.ones(TINY.visits, bool)
-PLAYED[0, 1] = False  # every episode starts in state 0
-
-
-@pytest.mark.core
-def test_golden_noise_per_user():
-    laplace = Local(1, mechanism="laplace").calibrate(SHAPE)
-    assert math.sqrt(laplace.noise_variance(1)["transitions"]) == pytest.approx(50.9, rel=0.01)
-    assert Local(1).calibrate(SHAPE).name == "split"
-    for horizon, golden in ((6, 4.7), (20, 8.6)):
-        mechanism = Local(1, mechanism="one-step").calibrate(Shape(4, 2, horizon))
-        cell = mechanism.noise_variance(1)["transitions"] / 2  # a transition sums two categories
-        assert math.sqrt(cell) == pytest.approx(golden, rel=0.01)
-
-
-def test_scales_follow_the_released_statistics():
-    two = Local(1, mechanism="laplace").calibrate(SHAPE, statistics=("transitions", "rewards"))
-    assert two.noise == Laplace(24.0)
-    with pytest.raises(InvalidInputError):
-        Local(1).calibrate(SHAPE, statistics=("transitions", "fame"))
-
-
 def test_randomised_response_is_exactly_epsilon():
-    mechanism = batch("randomized-response", SHAPE)
+    mechanism = stream("randomized-response", SHAPE)
     q = mechanism.flip
     assert 2 * 3 * 6 * math.log((1 - q) / q) == pytest.approx(1.0, rel=1e-9)
     assert 2 * 3 * 6 * math.log((1 - q) / q) <= 1.0
@@ -97,31 +61,9 @@ def test_randomised_response_is_exactly_epsilon():
 @pytest.mark.parametrize("mechanism", ["randomized-response", "one-step"])
 def test_an_epsilon_that_no_flip_can_represent_is_refused(mechanism):
     """At 1e-13 a safety factor of 1 + 1e-14 once gave a q above one half."""
-    for schedule in ({}, {"schedule": "continual", "episodes": 5}):
-        with pytest.raises(CalibrationError, match="Expected epsilon >= "):
-            calibrated(Local(1e-13, mechanism=mechanism), SHAPE, **schedule)
-        plan = calibrated(Local(1e-9, mechanism=mechanism), SHAPE, **schedule)
-        assert 0 < plan.flip < 0.5
-
-
-class Recorder(SimulationSampler):
-    """Remembers which probabilities were asked for."""
-
-    def __init__(self):
-        super().__init__(np.random.default_rng(0))
-        self.asked = set()
-
-    def binomial(self, trials, probability, size):
-        self.asked.add(probability)
-        return super().binomial(trials, probability, size)
-
-
-def test_simulated_bits_flip_with_the_calibrated_probability_both_ways():
-    """At epsilon = 2000, 1 - q rounds to one: true bits would be reported for sure."""
-    mechanism, recorder = batch("randomized-response", epsilon=2000.0), Recorder()
-    counts = episodes(5).counts(TINY, np.random.default_rng(0))
-    mechanism.release(counts, sampler=recorder)
-    assert 0 < mechanism.flip < 1e-17 and recorder.asked == {mechanism.flip}
+    with pytest.raises(CalibrationError, match="Expected epsilon >= "):
+        stream(mechanism, SHAPE, epsilon=1e-13)
+    assert 0 < stream(mechanism, SHAPE, epsilon=1e-9).flip < 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -187,77 +129,6 @@ def released(private):
     return np.concatenate(
         [private.transitions.ravel(), private.visits.ravel(), private.rewards.ravel()]
     )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_real_reports_and_simulation_have_the_same_distribution(name):
-    """The same 5 users, 500 times: encoder and analyser against the count-level simulation.
-
-    Means and covariances of both, counter by counter, within sampling error.
-    """
-    mechanism, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 500
-    counts = group.counts(TINY, np.random.default_rng(0))
-    encoder = mechanism.encoder(5, support=PLAYED)
-    copy = ENCODERS[name].from_dict(json.loads(json.dumps(encoder.to_dict())))
-    noise, rng = sampler(1), np.random.default_rng(2)
-    real, simulated = [], []
-    for _ in range(repeats):
-        rows = [
-            copy.encode(group.states[i], group.actions[i], group.rewards[i], noise)
-            for i in range(5)
-        ]
-        reports = np.concatenate(rows)
-        private = mechanism.release_reports(reports, 5, secure=False, support=PLAYED)
-        real.append(released(private))
-
-        def draw(users):
-            chosen = rng.permutation(5)[:users]
-            return Trajectories(
-                group.states[chosen], group.actions[chosen], group.rewards[chosen]
-            ).counts(TINY, rng)
-
-        # Steps are split without replacement here; users are exchangeable, so each step sees
-        # a uniformly random group in both cases.
-        simulated.append(released(mechanism.simulate(draw, 5, sampler=noise, support=PLAYED)))
-    real, simulated = np.array(real), np.array(simulated)
-    truth = np.concatenate(
-        [counts.transitions.ravel(), counts.visits.ravel(), counts.rewards.ravel()]
-    )
-    scale = np.maximum(real.std(axis=0), 1e-9)
-    for sample in (real, simulated):
-        assert np.abs((sample.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
-    ratio = simulated.std(axis=0) / scale
-    carried = real.std(axis=0) > 0
-    assert np.abs(ratio[carried] - 1).max() < 0.35
-    quiet = ~np.broadcast_to(PLAYED[..., None], TINY.transitions).ravel()
-    assert not real[:, : quiet.size][:, quiet].any()
-    assert not simulated[:, : quiet.size][:, quiet].any()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_batch_noise_has_the_stated_variance(name):
-    """On counters nobody visits. Fails if noise is halved, shared or mis-scaled."""
-    shape = Shape(states=7, actions=2, horizon=3)
-    mechanism = batch(name, shape, epsilon=2.0)
-    users = 400
-    transitions = np.zeros(shape.transitions, np.int64)
-    transitions[:, 0, 0, 0] = users
-
-    def draw(n):
-        return Counts(n, transitions * n // users, np.zeros(shape.visits, np.int64))
-
-    noise = sampler(8)
-    runs = [mechanism.simulate(draw, users, sampler=noise) for _ in range(120)]
-    for statistic in ("transitions", "visits", "rewards"):
-        values = np.array([getattr(run, statistic) for run in runs])
-        values = values.reshape(120, 3, 7, 2, -1)[:, :, 1:]
-        expected = mechanism.noise_variance(users)[statistic]
-        count = values.size
-        assert values.var() == pytest.approx(expected, rel=8 * math.sqrt(3 / count) + 0.03)
-        assert abs(values.mean()) < 6 * math.sqrt(expected / count) * 2
-    cells = np.array([run.transitions[:, 1:].ravel() for run in runs])
-    across = np.corrcoef(cells[:, ::2].ravel(), cells[:, 1::2].ravel())[0, 1]
-    assert abs(across) < 6 / math.sqrt(cells.size / 2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -362,45 +233,8 @@ def test_error_bounds_cover_visited_counters():
 def test_what_is_refused():
     with pytest.raises(UnsupportedError, match="gains"):
         stream("one-step").open(sampler()).noise_block(3)
-    with pytest.raises(UnsupportedError, match="simulate"):
-        batch("one-step").release(None, sampler=None)
     with pytest.raises(CalibrationError, match="delta > 0"):
-        Local(1, mechanism="bounded").calibrate(TINY)
-    mechanism = batch("randomized-response")
-    with pytest.raises(InvalidInputError, match="one row per user"):
-        mechanism.release_reports(np.zeros((3, 5), np.int64), 3)
-    width = mechanism.encoder(1).device.counters
-    with pytest.raises(InvalidInputError, match="bits"):
-        mechanism.release_reports(np.full((1, width), 7), 1)
-    wide = np.zeros((1, 9), np.int64)
-    wide[0, 0] = 2
-    with pytest.raises(InvalidInputError, match="step from 0 to 1"):
-        batch("one-step").release_reports(wide, 1)
-    with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
-        mechanism.encoder(1).encode(
-            np.array([0, 0, 0]), np.array([0, 0]), np.array([0.5, 2.0]), sampler()
-        )
-
-
-def test_rewards_are_rounded_on_the_device():
-    encoder = batch("laplace", epsilon=1e6).encoder(1)  # as good as no noise
-    sums = np.zeros(encoder.cells.size)
-    noise = sampler(11)
-    for _ in range(2000):
-        sums += encoder.encode(np.array([0, 1, 1]), np.array([0, 0]), np.array([0.25, 1]), noise)[0]
-    rewards = sums[-4:].reshape(TINY.visits)
-    assert rewards[1, 1, 0] == 2000
-    assert abs(rewards[0, 0, 0] / 2000 - 0.25) < 6 * math.sqrt(0.25 * 0.75 / 2000)
-
-
-def test_visits_outside_played_count_as_nothing():
-    """A refusal would tell that somebody left the policy."""
-    group = Trajectories(np.array([[1, 0, 0]]), np.zeros((1, 2), int), np.zeros((1, 2)))
-    counts = group.counts(TINY, np.random.default_rng(0))
-    seen = batch("laplace").release(counts, sampler=sampler(), support=PLAYED)
-    assert not seen.visits[~PLAYED].any()
-    seen = batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), support=PLAYED)
-    assert not seen.visits[~PLAYED].any()
+        Local(1, mechanism="bounded").calibrate_stream(TINY, episodes=9)
 
 
 def test_bounds_for_many_users_equal_those_one_by_one():

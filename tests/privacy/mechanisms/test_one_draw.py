@@ -20,18 +20,13 @@ ADDED = {"release": 96, "simulate": 96, "release_reports": 96}
 CENTRED = {"release": 99, "simulate": 99}
 STREAM = {"add": 60, "block": 60}
 USUAL = ADDED | STREAM
-BOUNDED = {"release": 4, "simulate": 4, "release_reports": 4}
 DRAWS = {
     # How many report each slot but the last (1 + 1); kept and false bits of one slot with 4 cells.
     # A report: its statistic, its step, its false bits, and whether the true one is kept.
     "local/split": {"simulate": {10, 6, 14}, "release_reports": {5, 7}},
-    # 16 bytes that seed the dealer of next states, who reports the first step, kept and false bits.
-    "local/one-step": {"simulate": 25, "release_reports": 6},
-    "local/randomized-response": {"release": 8, "simulate": 8, "release_reports": 4},
-    "local/bounded": BOUNDED,
-    "local/randomized-response-continual": {"add": 4, "block": 4},
-    "local/bounded-continual": {"add": 20, "block": 20},
-    "local/one-step-continual": {"add": 6, "block": 6},
+    "local/randomized-response": {"add": 4, "block": 4},
+    "local/bounded": {"add": 20, "block": 20},
+    "local/one-step": {"add": 6, "block": 6},
     "shuffle/histogram": {"release": 13, "simulate": 13},
     "shuffle/bits": {"release": 12, "simulate": 12},
 }

@@ -1,6 +1,5 @@
-"""One step per user: categories, the exact ratio of reports, unbiased sums, refused reports."""
+"""One step per user: categories, and the false bit that they need."""
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms._devices import OneStepEncoder
 from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.mechanisms.one_step import (
     KEEP,
@@ -40,15 +38,18 @@ def test_the_false_bit_delivers_epsilon_and_is_rounded_up(epsilon):
 
 
 def test_the_false_bit_does_not_depend_on_the_statistics():
-    flips = {TRUST.calibrate(SHAPE, statistics=s).flip for s in (STATISTICS, ("visits",))}
+    flips = {
+        TRUST.calibrate_stream(SHAPE, episodes=9, statistics=s).flip
+        for s in (STATISTICS, ("visits",))
+    }
     assert len(flips) == 1
 
 
 def test_what_cannot_be_calibrated():
     with pytest.raises(UnsupportedError, match="No paper prints"):
-        Local(1, mechanism="one-step", calibration="paper").calibrate(SHAPE)
+        Local(1, mechanism="one-step", calibration="paper").calibrate_stream(SHAPE, episodes=9)
     with pytest.raises(InvalidInputError, match="losses"):
-        TRUST.calibrate(SHAPE, statistics=("losses",))
+        TRUST.calibrate_stream(SHAPE, episodes=9, statistics=("losses",))
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])
@@ -67,58 +68,3 @@ def test_counters_sum_categories():
     variance = empty_variance(SHAPE, STATISTICS, 0.2)
     assert variance["visits"] == 2 * variance["transitions"] == 2 * variance["rewards"]
     assert debias_scale(3, 0.2) == pytest.approx(3 / 0.3)
-
-
-def test_an_encoder_travels_as_json_and_reports_played_actions_only():
-    support = np.zeros(SHAPE.visits, np.bool_)
-    support[:, :, 0] = True
-    encoder = OneStepEncoder.of(SHAPE, 0.25, support)
-    copy = OneStepEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
-    assert copy.device.sizes == encoder.device.sizes and copy.flip == 0.25
-    for seed in range(30):
-        report = copy.encode(*EPISODE, sampler(seed))[0]
-        assert np.array_equal(report[None], encoder.encode(*EPISODE, sampler(seed)))
-        assert 0 <= report[0] < 3
-        assert not report[1:].reshape(2, 2, 4)[:, 1].any()
-    with pytest.raises(InvalidInputError, match="encoder"):
-        OneStepEncoder.from_dict({**encoder.to_dict(), "encoder": "additive"})
-
-
-def test_fewer_played_actions_are_fewer_bytes():
-    some = np.zeros(SHAPE.visits, np.bool_)
-    some[:, :, 0] = True
-    mechanism = TRUST.calibrate(SHAPE)
-    assert mechanism.traffic(1, support=some).bytes < mechanism.traffic(1).bytes
-    assert mechanism.traffic(1).messages == 1
-
-
-def test_reports_are_all_that_it_takes():
-    mechanism = TRUST.calibrate(SHAPE)
-    assert mechanism.takes_reports and not mechanism.takes_counts
-
-
-def test_sums_of_reports_are_unbiased():
-    mechanism, noise = TRUST.calibrate(SHAPE), sampler(3)
-    encoder = mechanism.encoder(1)
-    reports = np.concatenate([encoder.encode(*EPISODE, noise) for _ in range(3000)])
-    released = mechanism.release_reports(reports, 3000, secure=False)
-    truth = 3000 * episode_counts(SHAPE, *EPISODE, noise).visits
-    extra = 3000 * mechanism.visit_variance * (truth > 0)
-    deviation = np.sqrt(mechanism.noise_variance(3000)["visits"] + extra)
-    assert (np.abs(released.visits - truth) < 5 * deviation).all()
-    assert released.guarantee.simulated
-
-
-@pytest.mark.parametrize(("column", "value"), [(0, 3), (0, -1), (4, 2), (1, -1)])
-def test_reports_that_no_device_sends_are_refused(column, value):
-    mechanism = TRUST.calibrate(SHAPE)
-    report = mechanism.encoder(1).encode(*EPISODE, sampler())
-    report[0, column] = value
-    with pytest.raises(InvalidInputError, match="a step from 0 to 2 followed by bits"):
-        mechanism.release_reports(report, 1)
-
-
-def test_a_visit_adds_variance_that_other_mechanisms_do_not_have():
-    variance = TRUST.calibrate(SHAPE).visit_variance
-    assert variance == pytest.approx(2 * SHAPE.horizon - 1)  # as p = 1/2, whatever q is
-    assert Local(1, mechanism="laplace").calibrate(SHAPE).visit_variance == 0.0

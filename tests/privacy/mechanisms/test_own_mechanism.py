@@ -13,8 +13,8 @@ from discreet.privacy.mechanisms import registry
 from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce
 from discreet.privacy.mechanisms.base import AuditSizes, guaranteed
 from discreet.privacy.mechanisms.noise import Laplace
-from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.registry import MechanismSpec
+from discreet.privacy.mechanisms.split import SplitBatch
 from discreet.privacy.mechanisms.tree import TreeNoise, binary_shape
 from helpers.calibrating import calibrated as of_schedule
 from helpers.studies import RIVER, advance, begin
@@ -37,13 +37,13 @@ def twice_in_a_tree(trust, sensitivity, episodes):
     return noise, guaranteed(trust, trust.epsilon, 0.0)
 
 
-class Coins(RandomizedResponseBatch):
-    """Bits that are flipped more often than epsilon asks for."""
+class Coins(SplitBatch):
+    """Bits that are false more often than epsilon asks for."""
 
     @staticmethod
     def flips(trust, shape, statistics):
-        flip, guarantee = RandomizedResponseBatch.flips(trust, shape, statistics)
-        return (flip + 0.5) / 2, guarantee
+        flip, guarantee = SplitBatch.flips(trust, shape, statistics)
+        return (flip + 0.5) / 2, guarantee  # below one half, the rate of the true bit
 
 
 OWN = {
@@ -66,7 +66,7 @@ OWN = {
         pure=True,
         randomises=True,
         on_devices=True,
-        certified_as="randomized-response",
+        certified_as="split",
     ),
 }
 """By a learner that can use it."""

@@ -1,6 +1,7 @@
 """Printed constants: what they deliver, and that a warning says so."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,13 +29,10 @@ SHAPE = Shape(states=4, actions=2, horizon=6)
 def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
     trust = Local(epsilon, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning, match="calibration='exact'"):
-        batch = trust.calibrate(SHAPE)
-    with pytest.warns(DiscreetWarning):
         stream = trust.calibrate_stream(SHAPE, episodes=10)
-    for mechanism in (batch, stream):
-        assert mechanism.guarantee.epsilon == pytest.approx(2 * epsilon)
-        assert "claimed" in str(mechanism.guarantee)
-    assert batch.noise == Laplace(18 / epsilon)
+    assert stream.guarantee.epsilon == pytest.approx(2 * epsilon)
+    assert "claimed" in str(stream.guarantee)
+    assert stream.noise.distribution == Laplace(18 / epsilon)
 
 
 @pytest.mark.core
@@ -70,38 +68,32 @@ def test_printed_gaussian():
 def test_printed_randomised_response():
     trust = Local(1, mechanism="randomized-response", calibration="paper")
     with pytest.raises(CalibrationError, match="not a probability"):
-        trust.calibrate(SHAPE)
-    with pytest.raises(CalibrationError, match="not a probability"):
         trust.calibrate_stream(SHAPE, episodes=10)
     wide = Local(20, mechanism="randomized-response", calibration="paper")
     with pytest.warns(DiscreetWarning, match="002"):
-        mechanism = wide.calibrate(SHAPE)
+        mechanism = wide.calibrate_stream(SHAPE, episodes=10)
     q = mechanism.flip
     assert q == pytest.approx(1 / (math.exp(20 / 6) - 1))
     assert mechanism.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
 
 
-@pytest.mark.parametrize("schedule", ["batch", "continual"])
-def test_paper_002_has_its_own_laplace_scale(schedule):
+def test_paper_002_has_its_own_laplace_scale():
     """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
-    options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
-    mechanism = calibrated(
-        Local(0.5, mechanism="laplace", calibration="paper-002"), SHAPE, **options
-    )
-    distribution = mechanism.noise if schedule == "batch" else mechanism.noise.distribution
-    assert distribution == Laplace(6 * 6 / 0.5)
+    trust = Local(0.5, mechanism="laplace", calibration="paper-002")
+    mechanism = trust.calibrate_stream(SHAPE, episodes=9)
+    assert mechanism.noise.distribution == Laplace(6 * 6 / 0.5)
     assert mechanism.guarantee.epsilon == pytest.approx(0.5)
     with pytest.warns(DiscreetWarning, match="003 and 004"):
-        other = Local(0.5, mechanism="laplace", calibration="paper-003").calibrate(SHAPE)
-    assert other.noise == Laplace(3 * 6 / 0.5)
+        other = replace(trust, calibration="paper-003").calibrate_stream(SHAPE, episodes=9)
+    assert other.noise.distribution == Laplace(3 * 6 / 0.5)
 
 
 @pytest.mark.parametrize(
     ("trust", "schedule"),
     [
-        (Local(1, mechanism="gaussian", calibration="paper-003"), "batch"),
+        (Local(1, mechanism="gaussian", calibration="paper-003"), "continual"),
         (Local(20, mechanism="randomized-response", calibration="paper-004"), "continual"),
-        (Local(1, mechanism="laplace", calibration="paper-001"), "batch"),
+        (Local(1, mechanism="laplace", calibration="paper-001"), "continual"),
         (Central(1, mechanism="tree-laplace", calibration="paper-002"), "continual"),
         (Shuffle(1, 1e-5, mechanism="bits", calibration="paper-002"), "batch"),
     ],
@@ -141,8 +133,8 @@ def test_printed_dense_losses():
     [
         (Central(1, 1e-6, mechanism="toeplitz", calibration="paper"), "continual"),
         (Central(1, mechanism="tree-signed", calibration="paper"), "continual"),
-        (Local(1, 1e-6, mechanism="bounded", calibration="paper"), "batch"),
-        (Local(1, mechanism="one-step", calibration="paper"), "batch"),
+        (Local(1, 1e-6, mechanism="bounded", calibration="paper"), "continual"),
+        (Local(1, calibration="paper"), "batch"),
     ],
 )
 def test_what_no_paper_prints_is_refused(trust, schedule):

@@ -499,123 +499,11 @@ export function cellFromBytes(data, group) {
 
 // ------------------------------------------------------ local mechanisms (device/local.py)
 
-function checkStep(step, horizon) {
-  if (!(step >= 0 && step < horizon)) {
-    throw new DeviceError("cellOutOfRange", `Expected a step from 0 to ${horizon - 1}.`);
-  }
-}
-
 function checkBits(bits) {
   if (bits.some((bit) => bit !== 0 && bit !== 1)) {
     throw new DeviceError("cellOutOfRange", "Expected bits.");
   }
 }
-
-export class OneStepDevice extends Device {
-  static encoder = "one-step";
-
-  constructor(data) {
-    super(data, 2, ["flip"]);
-    this.flip = flipOf(data.flip);
-  }
-
-  categories(step) {
-    return 2 * this.problem.states * this.problem.rows[step];
-  }
-
-  get body() {
-    return 4 + Math.ceil((2 * this.problem.states * Math.max(...this.problem.rows)) / 8);
-  }
-
-  encodeEpisode(episode, draws) {
-    const rewards = draws.rewards(episode.rewards);
-    const step = draws.below(this.problem.horizon, 1)[0];
-    const bits = draws.bits(...this.flip, this.categories(step));
-    const kept = draws.bits(1n, 2n, 1)[0];
-    const row = rowsOf(episode, this.problem)[step];
-    if (row !== DROPPED_OUT) {
-      const move = row * this.problem.states + episode.states[step + 1];
-      bits[2 * move + rewards[step]] = kept;
-    }
-    return [[step], bits];
-  }
-
-  pack(report) {
-    return joined(packWords(report[0]), packBits(report[1], this.body - 4));
-  }
-
-  unpack(body) {
-    const step = unpackWords(body.subarray(0, 4));
-    checkStep(step[0], this.problem.horizon);
-    return [step, unpackBits(body.subarray(4), this.categories(step[0]))];
-  }
-
-  check(report) {
-    checkLists(Array.isArray(report) ? report.slice(0, 1) : report, [1]);
-    checkStep(report[0][0], this.problem.horizon);
-    checkLists(report, [1, this.categories(report[0][0])]);
-    checkBits(report[1]);
-  }
-}
-
-export class FlipDevice extends Device {
-  static encoder = "randomized-response";
-
-  constructor(data) {
-    super(data, 3, ["flip", "statistics"]);
-    this.flip = flipOf(data.flip);
-    this.statistics = readStatistics(data.statistics);
-    const rows = this.problem.rows.reduce((sum, each) => sum + each, 0);
-    this.counters = this.statistics.reduce((sum, name) => sum + rows * this.width(name), 0);
-  }
-
-  width(statistic) {
-    return statistic === "transitions" ? this.problem.states : 1;
-  }
-
-  get body() {
-    return Math.ceil(this.counters / 8);
-  }
-
-  encodeEpisode(episode, draws) {
-    const rewards = draws.rewards(episode.rewards);
-    const bits = draws.bits(...this.flip, this.counters);
-    for (const counter of this.ones(episode, rewards)) bits[counter] ^= 1;
-    return [bits];
-  }
-
-  /** The counters that are one. */
-  ones(episode, rewards) {
-    const rows = rowsOf(episode, this.problem);
-    const ones = [];
-    let first = 0;
-    for (const name of this.statistics) {
-      rows.forEach((row, h) => {
-        if (row !== DROPPED_OUT && (name !== "rewards" || rewards[h])) {
-          const next = name === "transitions" ? episode.states[h + 1] : 0;
-          ones.push(first + row * this.width(name) + next);
-        }
-        first += this.problem.rows[h] * this.width(name);
-      });
-    }
-    return ones;
-  }
-
-  pack(report) {
-    return packBits(report[0], this.body);
-  }
-
-  unpack(body) {
-    return [unpackBits(body, this.counters)];
-  }
-
-  check(report) {
-    checkLists(report, [this.counters]);
-    checkBits(report[0]);
-  }
-}
-
-// ------------------------------------------------------------- split reports (device/local.py)
 
 /** How often a user reports each statistic, out of the sum of those that are asked for. */
 const WEIGHTS = { transitions: 2, rewards: 1 };
@@ -714,7 +602,7 @@ export class SplitDevice extends Device {
   }
 }
 
-const ENCODERS = [HistogramDevice, OneStepDevice, FlipDevice, SplitDevice];
+const ENCODERS = [HistogramDevice, SplitDevice];
 
 /** The device that a public description asks for. */
 export function load(description) {

@@ -20,7 +20,7 @@ from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.device.description import VERSION, DeviceError, plain_fraction
 from discreet.device.draws import WORD
 from discreet.device.histogram import HistogramDevice
-from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
+from discreet.device.local import SplitDevice
 from discreet.device.wire import ENVELOPE, HEADER, Device, Report
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
@@ -28,7 +28,6 @@ from discreet.privacy.mechanisms.base import Traffic
 from discreet.privacy.sampling.samplers import Sampler
 
 D = TypeVar("D", bound=Device)
-L = TypeVar("L", OneStepDevice, FlipDevice, SplitDevice)
 
 
 @contextmanager
@@ -194,8 +193,14 @@ class HistogramEncoder(DeviceEncoder[HistogramDevice]):
         return np.stack([groups, np.concatenate(report)], axis=1).astype(np.int64)
 
 
-class LocalEncoder(DeviceEncoder[L]):
-    """One report per user, sent as it is."""
+class SplitEncoder(DeviceEncoder[SplitDevice]):
+    """A report is ``(slot, bits of all cells)``, ``int64[1, 1 + S·A·max(S, 2)]``.
+
+    Slots are a device's (`discreet.device.local`); cells of unplayed actions and those that a slot
+    does not have are always zero, and are not sent.
+    """
+
+    kind = SplitDevice
 
     @property
     def flip(self) -> float:
@@ -205,56 +210,8 @@ class LocalEncoder(DeviceEncoder[L]):
 
     @property
     def traffic(self) -> Traffic:
-        """One report, with its header (`discreet.device.wire`)."""
+        """One report per user, with its header (`discreet.device.wire`)."""
         return Traffic(1, self.length)
-
-
-class OneStepEncoder(LocalEncoder[OneStepDevice]):
-    """A report is ``(h, bits of all categories)``, ``int64[1, 1 + 2·S·A·S]``.
-
-    Categories of unplayed actions are always zero; they are not sent.
-    """
-
-    kind = OneStepDevice
-
-    @classmethod
-    def of(cls, shape: Shape, flip: float, support: BoolArray) -> Self:
-        """For all users; ``support`` is what the public policy can play."""
-        return cls.from_dict(plain_shape("one-step", shape, support) | plain_flip(flip))
-
-    def rows(self, report: Report) -> IntArray:
-        """The step, and the bits at the places of their categories."""
-        sizes, ((step,), bits) = self.device.sizes, report
-        width = 2 * sizes.states
-        cube = np.zeros((sizes.states * sizes.actions, width), np.int64)
-        cube[list(sizes.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
-        return np.concatenate([[step], cube.ravel()])[None]
-
-
-class FlipEncoder(LocalEncoder[FlipDevice]):
-    """A report is one bit for every counter of the support, ``int64[1, m]``."""
-
-    kind = FlipDevice
-
-    @classmethod
-    def of(cls, shape: Shape, statistics: Sequence[str], flip: float, support: BoolArray) -> Self:
-        """For all users; ``support`` is what the public policy can play."""
-        described = plain_shape("randomized-response", shape, support) | plain_flip(flip)
-        return cls.from_dict(described | {"statistics": list(statistics)})
-
-    def rows(self, report: Report) -> IntArray:
-        """In the order of `flatten_rows`."""
-        return np.array(report, np.int64)
-
-
-class SplitEncoder(LocalEncoder[SplitDevice]):
-    """A report is ``(slot, bits of all cells)``, ``int64[1, 1 + S·A·max(S, 2)]``.
-
-    Slots are a device's (`discreet.device.local`); cells of unplayed actions and those that a slot
-    does not have are always zero, and are not sent.
-    """
-
-    kind = SplitDevice
 
     @classmethod
     def of(

@@ -12,15 +12,14 @@ bits on the device, before anything else. A batch of n reports is simulated at t
 counts: the sum of n users' noise is drawn directly, which has the distribution of the real sum.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -34,7 +33,6 @@ from discreet.privacy.mechanisms.base import (
     ContinualMechanism,
     ContinualRelease,
     Request,
-    Traffic,
     noisy_batch,
 )
 from discreet.privacy.mechanisms.noise import (
@@ -44,18 +42,13 @@ from discreet.privacy.mechanisms.noise import (
     NoiseDistribution,
     NoNoise,
     check_exact,
-    distribution_from_dict,
 )
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import CENTRED, Sensitivity
 from discreet.privacy.statistics import (
-    Debias,
     PrivateCounts,
-    check_support,
     debias,
-    flatten,
-    split_rows,
 )
 
 if TYPE_CHECKING:
@@ -69,10 +62,9 @@ ContinualDesign = Callable[["PrivateTrust", Sensitivity, int], tuple[CumulativeN
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdditiveBatch(BatchMechanism):
-    """The counts of a batch plus noise, of the curator or of each device."""
+    """The counts of a batch plus noise of the curator."""
 
     noise: NoiseDistribution
-    by_devices: bool = False
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -86,23 +78,17 @@ class AdditiveBatch(BatchMechanism):
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
-        """The same for every counter; variances of the users' noise add up.
+        """The same for every counter.
 
         Of the two cells of a reward: half their difference, and their sum, a measurement of visits.
         """
         one = self.noise.variance
-        if self.by_devices:
-            check_exact(users * one)
-            return dict.fromkeys(self.statistics, users * one)
         if self.centred:
             return {"transitions": one, "visits": 2 * one, "rewards": one / 2}
         return dict.fromkeys(self.statistics, one)
 
     def drawn(self, sampler: Sampler, users: int, cells: int) -> IntArray:
         """Independent noise on each of ``cells`` counters of a batch of ``users``."""
-        if self.by_devices:  # also of one user: a sum of one draw is drawn in another way
-            check_exact(users * self.noise.variance)
-            return self.noise.draw_sum(sampler, users, cells)
         return self.noise.draw(sampler, cells)
 
     def release(
@@ -112,24 +98,6 @@ class AdditiveBatch(BatchMechanism):
             return self.drawn(sampler, counts.users, cells)
 
         return noisy_batch(self, counts, draw, secure=sampler.secure, support=support)
-
-    @property
-    def takes_reports(self) -> bool:
-        return self.by_devices
-
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
-        if not self.by_devices:
-            raise self._no_encoder()
-        mask = cell_mask(check_support(support, self.shape), self.statistics, stationary=False)
-        cells = np.flatnonzero(mask)
-        return AdditiveEncoder(self.shape, self.statistics, cells, False, self.noise)
-
-    def add_up(
-        self, reports: IntArray, users: int, support: BoolArray
-    ) -> tuple[dict[str, IntArray], Debias]:
-        """Add up the reports of ``users`` distinct users: noise has mean zero."""
-        sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
-        return split_rows(sums, support, self.statistics), Debias()
 
     def certified(self, users: int | None = None) -> Certified:
         if self.together:
@@ -200,12 +168,10 @@ class AddedOnce:
 
     Attributes:
         design: finds the distribution.
-        by_devices: every user adds it on the own device, to plain counts.
         kind: of mechanism, where one draws or releases in a way of its own.
     """
 
     design: Design
-    by_devices: bool = False
     audit: AuditSizes = USUAL_SIZES
     kind: type[AdditiveBatch] = AdditiveBatch
 
@@ -213,9 +179,9 @@ class AddedOnce:
         self, spec: MechanismSpec, trust: "PrivateTrust", request: Request
     ) -> AdditiveBatch:
         """The mechanism for this request."""
-        _check_who_adds(spec, by_devices=self.by_devices)
+        _check_who_adds(spec, by_devices=False)
         shape, statistics = request.shape, request.statistics
-        centred = set(statistics) == set(CENTRED) and not self.by_devices
+        centred = set(statistics) == set(CENTRED)
         last = request.last_transitions or not centred
         m = trust.participations
         together = request.together and m > 1
@@ -229,7 +195,6 @@ class AddedOnce:
             statistics=statistics,
             guarantee=guarantee,
             noise=noise,
-            by_devices=self.by_devices,
             centred=centred,
             last_transitions=last,
             together=together,
@@ -238,7 +203,10 @@ class AddedOnce:
 
 @dataclass(frozen=True)
 class AddedContinually:
-    """Calibrates noise over time on every cumulative counter; otherwise as `AddedOnce`."""
+    """Calibrates noise over time on every cumulative counter; otherwise as `AddedOnce`.
+
+    ``by_devices``: every user adds it on the own device, to plain counts.
+    """
 
     design: ContinualDesign
     by_devices: bool = False
@@ -285,7 +253,8 @@ def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:
         who = "every device" if by_devices else "the curator"
         raise InvalidInputError(
             f"Expected noise of every device under 'local' and of the curator elsewhere, got that "
-            f"of {who} in the mechanism {spec.name!r} of {spec.trust!r}; change by_devices."
+            f"of {who} in the mechanism {spec.name!r} of {spec.trust!r}; change by_devices, or the "
+            f"trust model that it is registered under."
         )
 
 
@@ -354,81 +323,6 @@ def support_cells(support: BoolArray, statistics: tuple[str, ...]) -> int:
     """How many counters `cell_mask` marks."""
     each = (support.shape[1] if name == "transitions" else 1 for name in statistics)
     return int(support.sum()) * sum(each)
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveEncoder:
-    """Adds integer noise to every counter.
-
-    Attributes:
-        shape: the problem's size.
-        statistics: which counters.
-        cells: ``int64[m]``, the counters that are reported.
-        stationary: counters are summed over steps before they are perturbed.
-        noise: its distribution.
-    """
-
-    shape: Shape
-    statistics: tuple[str, ...]
-    cells: IntArray
-    stationary: bool
-    noise: NoiseDistribution
-
-    @property
-    def traffic(self) -> Traffic:
-        """One report with all its counters, each with room for twelve deviations either way.
-
-        Without a header: these reports have no wire format.
-        """
-        bits = math.ceil(24 * math.sqrt(self.noise.variance) + 2).bit_length()
-        return Traffic(1, math.ceil(self.cells.size * bits / 8))
-
-    def encode(
-        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
-    ) -> IntArray:
-        """One user's report, ``int64[1, m]``."""
-        counts = episode_counts(self.shape, states, actions, rewards, sampler, self._support)
-        vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
-        return self._perturb(vector, sampler)[None]
-
-    @property
-    def _support(self) -> BoolArray | None:
-        """The public policy, from the counters of the first statistic; None where all may be."""
-        if self.stationary:
-            return None
-        width = self.shape.states if self.statistics[0] == "transitions" else 1
-        rows = self.cells // width
-        support = np.zeros(self.shape.visits, np.bool_)
-        support.ravel()[rows[rows < support.size]] = True
-        return support
-
-    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
-        return counters + self.noise.draw(sampler, counters.size)
-
-    def to_dict(self) -> dict[str, Plain]:
-        """Plain values for JSON."""
-        return {
-            "encoder": "additive",
-            "states": self.shape.states,
-            "actions": self.shape.actions,
-            "horizon": self.shape.horizon,
-            "statistics": list(self.statistics),
-            "cells": self.cells.tolist(),
-            "stationary": self.stationary,
-            "noise": self.noise.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: JsonObject) -> Self:
-        """The inverse of `to_dict`."""
-        _validate.choice(("additive",), encoder=_validate.description(data).get("encoder"))
-        return cls(
-            Shape(data["states"], data["actions"], data["horizon"]),
-            tuple(data["statistics"]),
-            np.array(data["cells"], np.int64),
-            bool(data["stationary"]),
-            distribution_from_dict(data["noise"]),
-        )
 
 
 _MOST = 1 << 42

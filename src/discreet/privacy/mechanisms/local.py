@@ -40,7 +40,7 @@ from discreet.privacy.accounting.piles import uneven_piles_delta, worst_gaussian
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms import one_shot
-from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, Design
+from discreet.privacy.mechanisms.additive import AddedContinually, Design
 from discreet.privacy.mechanisms.base import AuditSizes, delivered, guaranteed
 from discreet.privacy.mechanisms.noise import (
     Bounded,
@@ -159,12 +159,6 @@ def _each(design: Design, *, per_step: bool = False, audit: AuditSizes) -> Added
 _SLOW = AuditSizes(
     shape=Shape(1, 2, 2), statistics=("visits",), slow=True, long=False, target=False
 )
-laplace = AddedOnce(laplace_noise, by_devices=True)
-"""Discrete Laplace noise of scale L1/epsilon (6H/epsilon for the three statistics)."""
-gaussian = AddedOnce(gaussian_noise, by_devices=True)
-"""Discrete Gaussian noise, calibrated exactly."""
-bounded = AddedOnce(bounded_noise, by_devices=True, audit=_SLOW)
-"""Bounded noise of Dagan and Kur: no report is further than the radius from the truth."""
 laplace_continual = _each(laplace_noise, audit=AuditSizes(centred_losses=True))
 """Laplace reports."""
 gaussian_continual = _each(gaussian_noise, audit=AuditSizes(long=False))

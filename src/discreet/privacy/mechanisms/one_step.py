@@ -34,15 +34,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet._types import FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._devices import OneStepEncoder
-from discreet.privacy.mechanisms.additive import check_reports
-from discreet.privacy.mechanisms.base import Certified, Draw, batch_release
+from discreet.privacy.mechanisms.base import Certified
 from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.mechanisms.randomized_response import (
     LISTED,
@@ -53,7 +49,6 @@ from discreet.privacy.mechanisms.randomized_response import (
 )
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -111,116 +106,6 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
 def one_category(mechanism: ResponseBatch | ResponseMechanism) -> Certified:
     """What a certificate bounds of one true bit among false ones, in every report of a person."""
     return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(mechanism.flip)}
-
-
-class OneStepBatch(ResponseBatch):
-    """Every user reports one step; ``flip`` is the probability q of a false bit."""
-
-    audit = LISTED
-    flips = staticmethod(false_bit)
-
-    def noise_variance(self, users: int) -> dict[str, float]:
-        one = empty_variance(self.shape, self.statistics, self.flip)
-        return {name: users * value for name, value in one.items()}
-
-    @property
-    def visit_variance(self) -> float:
-        """A visit counts H/(p - q) with probability p/H: what that adds to an empty counter.
-
-        With p = 1/2 the second moments (true bit minus false bit) give
-        H·(1/2 - 2q + 2q²)/(p - q)² - 1. The numerator is 2(p - q)², so this is 2H - 1 for every q:
-        said so, a tiny epsilon has nothing to divide by.
-        """
-        return 2.0 * self.shape.horizon - 1
-
-    def certified(self, users: int | None = None) -> Certified:
-        return one_category(self)
-
-    @property
-    def takes_counts(self) -> bool:
-        """Each user reports another step."""
-        return False
-
-    def simulate(
-        self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
-    ) -> PrivateCounts:
-        """Split the users over the steps, run each group, randomise its categories."""
-        _validate.count(users=users)
-        mask = check_support(support, self.shape)
-        sums = np.zeros((int(mask.sum()), self.shape.states, 2), np.int64)
-        groups, rest = np.zeros(self.shape.horizon, np.int64), users
-        dealer = np.random.default_rng(sampler.table(np.ones(256, np.int64), 16))
-        for step in range(self.shape.horizon):
-            left = self.shape.horizon - step
-            size = rest if left == 1 else int(sampler.binomial(rest, 1 / left, 1)[0])
-            groups[step], rest = size, rest - size
-            if size:
-                truth = self._categories(draw(size), step, mask, dealer)
-                kept = sampler.binomial(truth, KEEP, truth.shape)
-                false = sampler.binomial(size - truth, self.flip, truth.shape)
-                sums[_rows_of_step(mask, step)] = kept + false
-        released, estimate = self._estimated(sums, groups, mask)
-        return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
-
-    def _categories(
-        self, counts: Counts, step: int, support: BoolArray, dealer: np.random.Generator
-    ) -> IntArray:
-        """Users per category ``[rows, S, 2]``: reward bits are dealt to next states at random."""
-        kept, rows = supported_counts(counts, self.shape, support), _rows_of_step(support, step)
-        moves = kept.row_transitions[rows]
-        if moves.sum() >= 10**9:
-            raise UnsupportedError(
-                "Expected fewer than 1e9 users per step in a simulated one-step batch; "
-                "use smaller batches."
-            )
-        rewarded = np.zeros_like(moves)
-        for i, ones in enumerate(kept.row_rewards[rows]):
-            if ones:
-                rewarded[i] = dealer.multivariate_hypergeometric(moves[i], ones, method="marginals")
-        return np.stack([moves - rewarded, rewarded], axis=-1)
-
-    def _estimated(
-        self, sums: IntArray, groups: IntArray, support: BoolArray
-    ) -> tuple[dict[str, IntArray], Debias]:
-        """From the ones per category ``sums[R, S, 2]`` of the rows of the support."""
-        # Bits by chance, per category:
-        false: FloatArray = self.flip * groups[np.nonzero(support)[0]].astype(np.float64)
-        centres: dict[str, FloatArray | float] = {}
-        for name in self.statistics:
-            mean = categories_per_counter(self.shape, name) * false
-            centres[name] = mean[:, None] if name == "transitions" else mean
-        scale = debias_scale(self.shape.horizon, self.flip)
-        return _counters(sums, self.statistics), Debias(scale, centres)
-
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
-        """What runs on each device; it does not depend on ``users``."""
-        return OneStepEncoder.of(self.shape, self.flip, check_support(support, self.shape))
-
-    def add_up(
-        self, reports: IntArray, users: int, support: BoolArray
-    ) -> tuple[dict[str, IntArray], Debias]:
-        """Add up the reports of ``users`` distinct users, step by step."""
-        rows = _check_rows(reports, users, self.shape)
-        sums = np.zeros((self.shape.horizon, category_count(self.shape)), np.int64)
-        np.add.at(sums, rows[:, 0], rows[:, 1:])
-        groups = np.bincount(rows[:, 0], minlength=self.shape.horizon)
-        return self._estimated(sums.reshape(*self.shape.transitions, 2)[support], groups, support)
-
-
-def _rows_of_step(support: BoolArray, step: int) -> slice:
-    """Where the rows of the support of ``step`` are among all."""
-    first = int(support[:step].sum())
-    return slice(first, first + int(support[step].sum()))
-
-
-def _check_rows(reports: IntArray, users: int, shape: Shape) -> IntArray:
-    rows = check_reports(reports, users, 1 + category_count(shape))
-    steps, bits = rows[:, 0], rows[:, 1:]
-    if ((steps < 0) | (steps >= shape.horizon)).any() or ((bits != 0) & (bits != 1)).any():
-        raise InvalidInputError(
-            f"Expected reports of a step from 0 to {shape.horizon - 1} followed by bits."
-        )
-    return rows
 
 
 @dataclass(frozen=True)

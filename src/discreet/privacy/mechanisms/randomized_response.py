@@ -35,15 +35,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
+from discreet._types import FloatArray, IntArray
+from discreet.errors import CalibrationError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting import closed_forms
 from discreet.privacy.accounting.search import response_epsilon
 from discreet.privacy.guarantee import Guarantee, rounded_up
-from discreet.privacy.mechanisms._devices import FlipEncoder
-from discreet.privacy.mechanisms.additive import check_reports, pool_steps, support_cells
+from discreet.privacy.mechanisms.additive import pool_steps
 from discreet.privacy.mechanisms.base import (
     AuditSizes,
     BatchMechanism,
@@ -54,18 +53,13 @@ from discreet.privacy.mechanisms.base import (
     Request,
     delivered,
     guaranteed,
-    randomised_batch,
 )
 from discreet.privacy.mechanisms.noise import Pieces, Tail, bit_log_mgf, check_episode
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.statistics import (
-    Debias,
-    PrivateCounts,
-    check_support,
     debias,
-    split_rows,
 )
 
 if TYPE_CHECKING:
@@ -283,59 +277,10 @@ def flip_of_bits(
     return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, participations=m))
 
 
-def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseContinual") -> Certified:
+def _certified(mechanism: "RandomizedResponseContinual") -> Certified:
     if not mechanism.last_transitions:
         raise UnsupportedError("Reports without the last transition have no certificates.")
     return "randomized-response", {"flip": Fraction(mechanism.flip)}
-
-
-class RandomizedResponseBatch(ResponseBatch):
-    """Every user flips each bit of her report with probability ``flip``."""
-
-    audit = LISTED
-    flips = staticmethod(flip_of_bits)
-
-    def noise_variance(self, users: int) -> dict[str, float]:
-        """n·q(1-q)/(1-2q)²."""
-        return dict.fromkeys(self.statistics, users * FlipTail(self.flip).variance)
-
-    def release(
-        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
-    ) -> PrivateCounts:
-        """The debiased sum of all users' reports, drawn as two binomials per counter."""
-        users, q = counts.users, self.flip
-
-        def randomise(_: str, raw: IntArray) -> IntArray:
-            kept = raw - sampler.binomial(raw, q, raw.shape)  # 1 - q would round a small q away
-            return kept + sampler.binomial(users - raw, q, raw.shape)
-
-        return randomised_batch(
-            self,
-            counts,
-            randomise,
-            secure=sampler.secure,
-            support=support,
-            estimate=self.estimate(users),
-        )
-
-    def certified(self, users: int | None = None) -> Certified:
-        return _certified(self)
-
-    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
-        mask = check_support(support, self.shape)
-        return FlipEncoder.of(self.shape, self.statistics, self.flip, mask)
-
-    def add_up(
-        self, reports: IntArray, users: int, support: BoolArray
-    ) -> tuple[dict[str, IntArray], Debias]:
-        sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
-        if ((sums < 0) | (sums > users)).any():
-            raise InvalidInputError("Expected reports of bits; a report holds another number.")
-        return split_rows(sums, support, self.statistics), self.estimate(users)
-
-    def estimate(self, users: int) -> Debias:
-        """(sum - n·q)/(1 - 2q)."""
-        return Debias(debias_scale(self.flip), dict.fromkeys(self.statistics, users * self.flip))
 
 
 def debias_scale(flip: float) -> float:

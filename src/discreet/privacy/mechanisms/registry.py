@@ -157,18 +157,6 @@ _MECHANISMS: list[MechanismSpec] = [
         returning=False,
     ),
     _of("local", "batch", "split", ".split:SplitBatch", **_LOCAL),
-    _of("local", "batch", "one-step", ".one_step:OneStepBatch", **_LOCAL),
-    _of("local", "batch", "laplace", ".local:laplace", pure=True, papers=_003),
-    _of("local", "batch", "gaussian", ".local:gaussian", papers=_002),
-    _of(
-        "local",
-        "batch",
-        _FLIPS,
-        ".randomized_response:RandomizedResponseBatch",
-        papers=_002,
-        **_LOCAL,
-    ),
-    _of("local", "batch", "bounded", ".local:bounded"),
     _of(
         "local",
         "continual",
@@ -205,9 +193,6 @@ default (`trust`)."""
 
 _ENCODERS = {
     "histogram": "._devices:HistogramEncoder",
-    "additive": ".additive:AdditiveEncoder",
-    "one-step": "._devices:OneStepEncoder",
-    "randomized-response": "._devices:FlipEncoder",
     "shuffle-bits": ".bits:BitsEncoder",
     "split": "._devices:SplitEncoder",
 }
