@@ -176,7 +176,8 @@ def certificates(book: Book) -> None:
     """Proofs of every mechanism, the first one checked again."""
     for row in json.loads(called("list", "mechanisms", "--json")[1])["mechanisms"]:
         mechanism = ("--trust", row["trust"], "--mechanism", row["name"])
-        book.run("certify", *mechanism, *TINY)
+        streamed = () if "batch" in row["schedules"] else ("--episodes", 1000)
+        book.run("certify", *mechanism, *streamed, *TINY)
     for trust in ("central", "local", "shuffle"):
         command = ("certify", "--trust", trust, *SIZE, "--output", f"{trust}.json")
         book.run(*command)
