@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.study.design import Design
 
 
-def logged(
+def fitted(
     table: Annotated[
         Path, typer.Argument(help="Logged episodes, CSV or Parquet.", show_default=False)
     ],
@@ -87,7 +87,7 @@ def logged(
     answer(plain, shown, json=json)
 
 
-command = grouped(logged)
+command = grouped(fitted)
 
 
 def _ledger(path: Path | None, budget: str | None, table: Path) -> "Ledger":

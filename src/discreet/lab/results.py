@@ -68,7 +68,7 @@ class Entry(Facts):
     notes: list[str]
 
 
-class Part(Record):
+class FinishedRun(Record):
     """One finished run in ``parts/``."""
 
     schema: int
@@ -160,7 +160,7 @@ class ResultFolder:
     def _stamp(self) -> "Stamp | None":
         return cast("Stamp | None", _json_or_none(self.path / "environment.json", "packages"))
 
-    def finished(self, task: Task) -> Part | None:
+    def finished(self, task: Task) -> FinishedRun | None:
         """The record of a finished task, or None. A damaged part counts as not finished."""
         part = _part(self.parts / f"{task.name}.json")
         return part if part is not None and part["schema"] == SCHEMA_VERSION else None
@@ -210,8 +210,8 @@ class ResultFolder:
         return load_results(self.path)
 
 
-def _part(path: Path) -> Part | None:
-    return cast("Part | None", _json_or_none(path, "schema"))
+def _part(path: Path) -> FinishedRun | None:
+    return cast("FinishedRun | None", _json_or_none(path, "schema"))
 
 
 def _json_or_none(path: Path, key: str) -> object | None:
@@ -258,7 +258,7 @@ _COLUMNS: dict[str, type] = {
 _CURVES = ("episode", "regret", "uniform_regret", "return", "return_error", "uniform_return")
 
 
-def _table(experiment: Experiment, done: Sequence[tuple[Task, Part]]) -> "pyarrow.Table":
+def _table(experiment: Experiment, done: Sequence[tuple[Task, FinishedRun]]) -> "pyarrow.Table":
     arrow = _arrow()
     columns: dict[str, list[object]] = {name: [] for name in _COLUMNS}
     for task, record in done:
