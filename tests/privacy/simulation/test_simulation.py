@@ -30,8 +30,8 @@ def keep(row, transitions, visits, rewards, memory, model, values, actions, prob
     memory[0, 0, 0, 0] = visits.sum()
 
 
-def plan_of(trust, episodes, stationary):
-    return trust.calibrate_stream(MDP.shape, episodes=episodes, stationary=stationary)
+def plan_of(trust, episodes, stationary, **more):
+    return trust.calibrate_stream(MDP.shape, episodes=episodes, stationary=stationary, **more)
 
 
 def compiled(plan, policy, stochastic, rng):
@@ -53,12 +53,13 @@ def deterministic():
     )
 
 
+@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("block", [7, 1000])
 @pytest.mark.parametrize("stationary", [False, True])
 @pytest.mark.parametrize("trust", TRUSTS, ids=repr)
-def test_the_compiled_release_is_the_plain_one(monkeypatch, trust, stationary, block):
+def test_the_compiled_release_is_the_plain_one(monkeypatch, trust, stationary, block, last):
     """In one block and in nine: no user gets the draws of another block's."""
-    plan = plan_of(trust, 60, stationary)
+    plan = plan_of(trust, 60, stationary, last_transitions=last)
     draws = max(plan.cells, 2 * MDP.horizon + 1)
     monkeypatch.setattr("discreet.privacy.simulation.users._BLOCK_BYTES", 8 * block * draws)
     assert len(list(SimulatedUsers(MDP, plan, RunSeeds(3)).blocks())) == -(-60 // block)
