@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.measure import Peer, package, row, spent
 from discreet import Central, Local, NoPrivacy, learn
-from discreet.adversarial.entropy import entropy_ftrl, entropy_state, solve_entropy
-from discreet.adversarial.occupancy import confidence_boxes
+from discreet.adversarial.entropy import entropy_state, solve_entropy
+from discreet.adversarial.occupancy import Boxes
 from discreet.mdp.layered import LayeredMDP
 
 FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"
@@ -46,7 +46,7 @@ def _solver_row(name: str, quick: bool) -> dict:
     """Cold solves of different costs, in turns with Clarabel's."""
     rounds, repeats = (5, 20) if quick else (15, 40)
     costs, boxes = _instances(*SIZES[name], rounds * repeats)
-    entropy_ftrl(costs[0], boxes)  # compile
+    _our_time(costs[:1], boxes)  # compile
     pairs, gaps = [], []
     for chunk in costs.reshape(rounds, repeats, *costs.shape[1:]):
         peer = _clarabel_time(chunk[0], boxes)
@@ -63,7 +63,8 @@ def _instances(width: int, horizon: int, actions: int, count: int):
     mdp = _layers(width, horizon, actions)
     p = mdp.transitions
     beta = np.sqrt(20 * p * (1 - p) / 1000) + 0.07
-    boxes = confidence_boxes(mdp.widths, np.maximum(p - beta, 0), np.minimum(p + beta, 1))
+    widths = np.array(mdp.widths, np.int64)
+    boxes = Boxes(widths, np.maximum(p - beta, 0), np.minimum(p + beta, 1))
     mean = 10 * rng.random(mdp.shape.visits)
     return mean + rng.standard_normal((count, *mdp.shape.visits)), boxes
 
