@@ -96,6 +96,7 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
 def close_output() -> None:
     """Nobody reads any more; what is left in the buffer goes nowhere, and silently."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout.flush()
 
 
 def check_target(
