@@ -29,7 +29,7 @@ def made():
             ("2", "1/1000"),
         ),
         "table": (
-            release("local batch", "bounded", **one),
+            release("local continual", "bounded", **one),
             {"weights": [1, 4, 9, 4, 1], "draws": 1},
             ("2", "1/4"),
         ),

@@ -182,7 +182,7 @@ def test_a_written_file_is_read_back_to_the_last_digit(tmp_path):
         noise={"name": "randomized-response", "flip": "1/3"},
         epsilon=Fraction(3, 2),
         delta=Fraction(0),
-        release=release("local batch", "randomized-response", horizon=1, statistics=["visits"]),
+        release=release("local continual", "randomized-response", horizon=1, statistics=["visits"]),
     )
     found = certify_claim(claim)
     path = tmp_path / "certificate.json"

@@ -274,7 +274,7 @@ LAYERED = {
     "method": {"name": "summed-counts", "bits": 128, "cut": "1e-18"},
 }
 MANY = {"horizon": 10**7}
-FLIPS = release("local batch", "randomized-response", **MANY)
+FLIPS = release("local continual", "randomized-response", **MANY)
 LONG = "1" + "0" * 898 + "1/3" + "0" * 899
 
 

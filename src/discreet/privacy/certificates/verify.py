@@ -896,8 +896,7 @@ SIZE = "trust mechanism schedule participations states actions horizon statistic
 LAYERED = "trust mechanism schedule participations widths actions feedback public_losses episodes"
 KINDS = {
     "central batch": ("gaussian laplace", SIZE + " last_transitions"),
-    "local batch": ("bounded gaussian laplace one-step randomized-response split",
-                    SIZE + " last_transitions"),
+    "local batch": ("split", SIZE + " last_transitions"),
     "shuffle batch": ("bits histogram", SIZE + " last_transitions users honest"),
     "central continual": ("toeplitz tree-laplace tree-signed",
                           SIZE + " separation episodes stationary"),
