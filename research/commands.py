@@ -275,15 +275,15 @@ def studies(book: Book) -> None:
         book.run("study", "extend", file, "--episodes", 10**6)
         book.run("study", "reissue", file, "--users", 3)
         book.run("study", "reissue", file, "--returning", "seen")
-        book.run("check", "study", file)
         book.run("study", "close", file)
         book.run("study", "ask", file)
         book.run("study", "show", file, "--head", "0" * 64)
     continual = ("--learner", "dp-ucbvi", "--trust", "central", "--epsilon", 4, "--delta", 0)
     names = ("--states", 3, "--actions", 2, "--steps", 4, "--start", "0", "--episodes", 100)
     book.run("plan", "design.toml", "--runs", 10, "--seed", 1)
-    book.run("study", "start", "stream.db", *continual, *names, "--rehearse", "--seed", 2)
-    book.run("study", "ask", "stream.db")
+    book.run(
+        "study", "start", "stream.db", *continual, *names, "--rehearse", "--seed", 2
+    )  # refused
     secure = ("--trust", "shuffle", "--epsilon", 4, "--delta", 1e-4)
     book.run("study", "start", "secure.db", *secure, *names)
     book.run("study", "verify", "secure.db")
