@@ -74,8 +74,10 @@ def test_it_waits_between_steps_and_not_after_a_batch():
 def test_a_shuffler_that_is_away_or_busy_is_tried_again(caplog):
     pauses = []
     away = (UnreachableError("away"), Refusal("busy"), Refusal("broken"))
-    assert Scripted(*away, "finished").run(pauses.append, lambda: False) == "finished"
+    one, seen = Scripted(*away, "finished"), []
+    assert one.run(pauses.append, lambda: False, lambda _: seen.append(one.trouble)) == "finished"
     assert pauses == [1.0] * 3
+    assert [trouble.partition(":")[0] for trouble in seen] == ["", "busy", "broken", ""]
     assert [record.message for record in caplog.records] == [
         "trying again until the shuffler answers: away"  # not once a second, for a whole night
     ]

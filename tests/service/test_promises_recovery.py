@@ -36,6 +36,7 @@ from discreet.service import setup, verification, worker
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.users import episode_of
+from discreet.service.monitor import Monitor
 from discreet.service.opening import make_signing_key
 from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
@@ -460,6 +461,38 @@ def follow_the_runbook(site):
         site.batch()
         site.check()
     site.run(section("The analyser's disk is lost")[-1])
+
+
+def test_a_sealed_batch_that_lost_an_envelope_is_red_and_given_up_by_the_runbook(tmp_path):
+    with site_in(tmp_path) as site:
+        site.start_analyser()
+        site.batch()
+        site.analyser.step()
+        site.send()
+        with Client(site.url, site.config(AnalyserConfig, "analyser").token) as client:
+            while client.state(1) != "sealed":
+                threading.Event().wait(0.02)
+        query = "UPDATE sealed SET body = substr(body, 1, length(body) - ?) WHERE place = 1"
+        with contextlib.closing(sqlite3.connect(site.folder / "shuffler" / "shuffler.db")) as db:
+            assert db.execute(query, (ENVELOPE,)).rowcount == 1
+            db.commit()
+        monitor, seen = Monitor(site.analyser, site.config(AnalyserConfig, "analyser")), []
+
+        def look(state):
+            monitor.sight = dataclasses.replace(monitor.sight, state="another")  # no pause
+            monitor.look(state)
+            seen.append({one.name: one for one in monitor.checks()["shuffler"]}["answers"])
+
+        site.analyser.run(lambda _: None, lambda: len(seen) == 3, look)
+        assert [one.colour for one in seen] == ["green", "red", "red"]
+        said = "Group 1 of manifest 1 ended early"
+        assert said in seen[1].words and "'A sealed batch is damaged' in docs" in seen[1].words
+        for line in section("A sealed batch is damaged"):
+            site.run(line)
+        assert site.analyser.study.ledger[-1]["note"]["tickets"] == "used"
+        site.batch()
+        assert len(site.counted) == 2
+        site.check()
 
 
 @pytest.mark.parametrize("ahead", [3_456_000, -3_456_000])

@@ -58,6 +58,9 @@ class RubbishError(DiscreetError):
 class Analyser:
     """The role.
 
+    Attributes:
+        trouble: why the last steps failed, two of them at least; empty if the last did not.
+
     Args:
         charter: of the study.
         study: the analyser's own, which nobody else tells.
@@ -71,6 +74,8 @@ class Analyser:
         backup: called when a batch is counted, before the shuffler may forget it.
         accepted: the number of a manifest whose batch is counted whatever share cannot be read.
     """
+
+    trouble = ""
 
     def __init__(
         self,
@@ -147,12 +152,14 @@ class Analyser:
         state = "waiting"
         while not until():
             try:
-                state = self.step()
+                state, self.trouble = self.step(), ""
             except (UnreachableError, Refusal) as error:
                 if isinstance(error, Refusal) and error.code not in ("busy", "broken"):
                     raise
                 if state != "unreachable":  # said once, however long it is away
                     log.warning("trying again until the shuffler answers: %s", error)
+                else:
+                    self.trouble = str(error)
                 state = "unreachable"
             look(state)
             if state == "finished":

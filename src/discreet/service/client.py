@@ -103,8 +103,16 @@ class Client:
     def messages(self, number: int, place: int, take: Callable[[bytes], object]) -> None:
         """All envelopes of a group, in whatever pieces they come."""
         with self._answer("GET", f"/v1/batches/{number}/messages/{place}") as answer:
-            for part in answer.iter_bytes(_PIECE):
-                take(part)
+            try:
+                for part in answer.iter_bytes(_PIECE):
+                    take(part)
+            except httpx.TransportError as error:
+                raise UnreachableError(
+                    f"Group {place} of manifest {number} ended early at {self._url} "
+                    f"({type(error).__name__}). If it always does, the shuffler has lost some of "
+                    f"it, or keeps it back: 'A sealed batch is damaged' in "
+                    f"docs/how-to/operator/recover.md gives the batch up."
+                ) from None
 
     def done(self, number: int) -> None:
         """The batch is counted: the shuffler may forget it."""

@@ -202,6 +202,8 @@ class Monitor:
             public = self._analyser.client.metrics()
         except (UnreachableError, Refusal) as error:
             return Check("answers", "red", str(error)), {}
+        if self._analyser.trouble:  # it answers, and yet no step is done
+            return Check("answers", "red", self._analyser.trouble), public
         return Check("answers", "green", f"{public.get('batches_done', 0)} batches done"), public
 
     def _skew(self) -> float | None:

@@ -308,7 +308,8 @@ class Fetched:
     def _refuse_length(self, found: str) -> None:
         raise AttackError(
             f"Group {self._place} has {found}, expected {self._sizes[self._place] * ENVELOPE} "
-            f"bytes: the shuffler does not keep to the protocol. Nothing was counted."
+            f"bytes: the shuffler does not keep to the protocol. Nothing was counted. If that is "
+            f"so again, `discreet service abandon --config FILE` gives the batch up."
         )
 
     def dummy_copies(self) -> int:
