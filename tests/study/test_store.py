@@ -140,7 +140,7 @@ def test_foreign_files_are_named_as_such(tmp_path):
     sql(path, "CREATE TABLE patients (name TEXT)")
     with pytest.raises(StudyError, match="database of another program"):
         discreet.open_study(path)
-    with pytest.raises(StudyError, match=r"begin one with start\(\)"):
+    with pytest.raises(StudyError, match=r"begin one with start_study\(\)"):
         discreet.open_study(tmp_path / "none.db")
     with pytest.raises(StudyError, match="a folder or no ordinary file"):
         discreet.open_study(tmp_path)
