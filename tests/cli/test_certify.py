@@ -5,7 +5,6 @@ import json
 import pytest
 
 SMALL = ["--states", "2", "--horizon", "2", "--users", "2000"]
-POOLED = ["--episodes", "9", "--stationary"]
 
 
 def test_makes_a_file_and_verifies_it(discreet, tmp_path):

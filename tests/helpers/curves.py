@@ -43,17 +43,6 @@ def distribution_of_sum(noise, draws):
     return out
 
 
-def weighted_sum(noise, weights):
-    """The distribution of the inner product of independent draws with integers."""
-    out = {0: Fraction(1)}
-    for weight in weights:
-        found = {}
-        for (x, p), (y, q) in itertools.product(out.items(), noise.items()):
-            found[x + weight * y] = found.get(x + weight * y, 0) + p * q
-        out = found
-    return out
-
-
 def moved(noise, shift):
     """The distribution of a counter that moved."""
     return {x + shift: p for x, p in noise.items()}

@@ -1,7 +1,6 @@
 """An analyser of the small charter, and users of its batches."""
 
 import contextlib
-import dataclasses
 import threading
 from pathlib import Path
 from typing import NamedTuple
@@ -134,7 +133,3 @@ def send_users(of, client, passes):
 def counted_cells(study):
     """Users that the study's ledger counts."""
     return sum(entry["users"] for entry in study.ledger if entry["kind"] == "batch")
-
-
-def altered(of: Charter, **changes):
-    return dataclasses.replace(of, **changes)

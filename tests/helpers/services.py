@@ -219,14 +219,6 @@ def kept_port():
         yield holder.getsockname()[1]
 
 
-def serving_for_ever(where, of, tickets):
-    """A shuffler that says its port and serves until it is told to end."""
-    shuffler = make_test_shuffler(where, of, tickets)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        print(listener.getsockname()[1], flush=True)  # noqa: T201
-        make_server(make_app(shuffler), "127.0.0.1", 0).run(sockets=[listener])
-
-
 def study_arguments(**changes):
     """Of a study that fits `charter` and `WORLD`."""
     fields = {

@@ -8,7 +8,6 @@ from discreet.mdp import DeterministicPolicy, MixturePolicy, Shape, StochasticPo
 from discreet.mdp.policies import DEFER, DeferringPolicy, as_policy, uniform_policy
 
 SHAPE = Shape(states=2, actions=3, horizon=2)
-LONGER = Shape(states=2, actions=3, horizon=5)
 FIXED = DeterministicPolicy(np.array([[0, 2], [1, 1]]))
 
 

@@ -1,7 +1,5 @@
 """`discreet.evaluate_policy`: its value, its interval, and that one release is all it sees."""
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,6 @@ MDP = make("RandomMDP", states=3, actions=2, horizon=3, concentration=0.5, seed=
 SHAPE = MDP.shape
 FIRST = np.zeros((3, 3), np.int64)
 TRUST = Central(epsilon=1, delta=1e-6)
-module = importlib.import_module("discreet.offline.evaluate")
 
 
 def people(users, seed=0):

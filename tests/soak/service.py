@@ -10,6 +10,7 @@ is left out.
 """
 
 import math
+import os
 import pathlib
 import sys
 import time
@@ -30,7 +31,6 @@ from discreet.service.demo.run import (
 from helpers.faults import FaultProxy
 from helpers.service_kills import attacked
 from helpers.strain import strain
-from helpers.usage import memory
 
 _DEVIATIONS = 3.0
 _KILLS = 6
@@ -99,7 +99,8 @@ class Scales:
 
     def __call__(self, sight: Sight) -> None:
         """Look once more."""
-        size = memory(self._show.shuffler.number)
+        pages = pathlib.Path(f"/proc/{self._show.shuffler.number}/statm").read_text().split()[1]
+        size = int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20  # megabytes that it holds now
         if sight.users >= self._show.arrangement.users // 4:
             self.quarter = self.quarter or size
             self.largest = max(self.largest, size)

@@ -22,7 +22,6 @@ from helpers.properties import given, st
 SHAPE = Shape(states=2, actions=2, horizon=3)
 SIZE = LayeredSize(widths=(1, 1, 1), actions=2)
 TRUST = {"central": Central, "local": Local, "shuffle": Shuffle}
-SLOW = "bounded"  # its calibration takes seconds: it stands in from a table below
 
 COVERED = {
     ("central", "batch", "gaussian"): "discrete-gaussian",

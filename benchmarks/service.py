@@ -1,8 +1,8 @@
 """What one report costs: processor time of device, shuffler and analyser, memory of large batches.
 
-python -m tests.soak.load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
-python -m tests.soak.load --ready 500000    # how a server answers while it seals so many
-python -m tests.soak.load --devices    # the device alone, from four states to ICU-Sepsis
+python -m benchmarks.service [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
+python -m benchmarks.service --ready 500000    # how a server answers while it seals so many
+python -m benchmarks.service --devices    # the device alone, from four states to ICU-Sepsis
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 import httpx
 
@@ -30,8 +31,11 @@ from discreet.service import opening
 from discreet.service.client import Client
 from discreet.service.opening import Fetched
 from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.report import Submission
+from discreet.service.shuffler.server import make_server
+from discreet.service.shuffler.web import make_app
 from discreet.study.participants import digests_of
 from helpers.postgres import Server
 from helpers.services import (
@@ -40,12 +44,11 @@ from helpers.services import (
     batch_key,
     charter,
     fake_report,
+    make_test_shuffler,
     new_store,
     real_report,
-    serving_for_ever,
     submissions,
 )
-from helpers.usage import most_memory, processor_seconds
 
 OF = charter(
     names={"states": "abcd", "actions": "xy", "steps": "123456"},
@@ -65,6 +68,27 @@ DEVICES = {
 """States, actions, steps, users, lambda (epsilon = 1, delta = 1e-6)."""
 _CONNECTIONS = 64
 _USERS = 1_000_000
+
+
+def most_memory(pid: int | str = "self") -> float:
+    """Megabytes of memory that a process held at most."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return int(fields["VmHWM"].split()[0]) / 1024
+
+
+def processor_seconds(pid: int) -> float:
+    """Of a process, so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def serving_for_ever(where: str, of: Charter, tickets: list[bytes]) -> None:
+    """A shuffler that says its port and serves until it is told to end."""
+    one = make_test_shuffler(where, of, tickets)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        make_server(make_app(one), "127.0.0.1", 0).run(sockets=[listener])
 
 
 def batch(users: int) -> Announced:
