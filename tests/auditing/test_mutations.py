@@ -16,7 +16,7 @@ from discreet.privacy.mechanisms.noise import Laplace
 from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.statistics import PrivateCounts
 from helpers.auditing import additive, samples
-from helpers.mutations import as_type, said
+from helpers.mutations import HalvedInTheCode, as_type, said
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
@@ -34,19 +34,6 @@ class RefusingStrays(AdditiveBatch):
         if support is not None and counts.outside(support):
             raise InvalidInputError("Expected users who follow the policy.")
         return super().release(counts, sampler=sampler, support=support)
-
-
-class HalvedInTheCode(AdditiveBatch):
-    """Says one scale, draws another."""
-
-    def release(self, counts, *, sampler, support=None):
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, n: sampler.discrete_laplace(self.noise.scale / 2, n),
-            secure=False,
-            support=support,
-        )
 
 
 class SharedBetweenCells(AdditiveBatch):

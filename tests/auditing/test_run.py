@@ -12,11 +12,9 @@ from discreet.auditing.run import audit
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
-from discreet.privacy.mechanisms.additive import AdditiveBatch
-from discreet.privacy.mechanisms.base import noisy_batch
 from helpers.auditing import Enumerated, exact_view
 from helpers.audits import audit_row as row
-from helpers.mutations import LouderWithData, as_type
+from helpers.mutations import HalvedInTheCode, LouderWithData, as_type
 
 SMALL = Shape(states=1, actions=2, horizon=2)
 
@@ -114,24 +112,11 @@ def test_an_unknown_name_is_refused_before_anything_runs():
     assert told == []
 
 
-class Halved(AdditiveBatch):
-    """Half of the noise for which it was calibrated."""
-
-    def release(self, counts, *, sampler, support=None):
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, n: self.noise.scaled(0.5).draw(sampler, n),
-            secure=sampler.secure,
-            support=support,
-        )
-
-
 def test_half_the_noise_in_the_code_is_a_false_row(monkeypatch):
     from discreet.privacy.mechanisms import registry
     from discreet.privacy.mechanisms.one_shot import laplace
 
-    load, halved = registry._load, dataclasses.replace(laplace, kind=Halved)
+    load, halved = registry._load, dataclasses.replace(laplace, kind=HalvedInTheCode)
     monkeypatch.setattr(
         registry, "_load", lambda home: halved if home == ".one_shot:laplace" else load(home)
     )

@@ -18,6 +18,19 @@ def said(plan):
     return " ".join(check_mechanism(plan).problems)
 
 
+class HalvedInTheCode(AdditiveBatch):
+    """Says one scale, draws half of it."""
+
+    def release(self, counts, *, sampler, support=None):
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: self.noise.scaled(0.5).draw(sampler, n),
+            secure=sampler.secure,
+            support=support,
+        )
+
+
 class LouderWithData(AdditiveBatch):
     """The same draws, used twice where there are more than a few rewards."""
 
