@@ -1,9 +1,9 @@
 """Epsilons by other roads: dp-accounting and Rényi divergences, to compare ours with.
 
-Of dp-accounting 0.6 we know, and test, that its PLD accountant ignores ``count`` for randomised
-response, that it refuses Laplace noise under replace-one, and that its constructor from two
-probability tables rounds every loss up. So only its discrete Gaussian, its discrete Laplace and, on
-a fine grid, its tables are used, and compositions are made by ``self_compose``.
+Of dp-accounting 0.6 we know that its PLD accountant ignores ``count`` for randomised response, that
+it refuses Laplace noise under replace-one, and that its constructor from two probability tables
+rounds every loss up. So only its discrete Gaussian, its discrete Laplace and, on a fine grid, its
+tables are used, and compositions are made by ``self_compose``.
 """
 
 import math

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("dp_accounting")
 
-import dp_accounting as dp
 
 from discreet.privacy.accounting.closed_forms import gaussian_delta, zcdp_epsilon
 from discreet.privacy.accounting.distributions import (
@@ -90,23 +89,3 @@ def test_pure_epsilon_of_laplace():
     assert discrete_laplace_epsilon(36.0, 36, 0.0) == 1.0
     assert discrete_laplace_delta(36.0, 36, 0.9999) > 0
     assert discrete_laplace_delta(36.0, 36, 1.0) == 0
-
-
-class TestKnownFaultsOfDpAccounting:
-    """If one of these fails, the library was repaired: update `helpers.oracles`."""
-
-    def test_the_accountant_ignores_the_count_of_randomised_response(self):
-        event = dp.dp_event.RandomizedResponseDpEvent(noise_parameter=0.5, num_buckets=2)
-        many = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
-        many.compose(event, 100)
-        one = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
-        one.compose(event)
-        assert many.get_epsilon(1e-6) == one.get_epsilon(1e-6) < 2
-        assert discrete_laplace_epsilon(1 / math.log(3), 100, 1e-6) > 50
-
-    def test_the_accountant_refuses_laplace_under_replace_one(self):
-        accountant = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
-        assert not accountant.supports(dp.dp_event.LaplaceDpEvent(1.0))
-
-    def test_coarse_tables_are_far_too_pessimistic(self):
-        assert library_table(binomial_pmf(2574, 0.5), 36, 0, 1e-6, step=1e-2) > 1.15
