@@ -1,27 +1,16 @@
-"""Parquet files are read part by part; what is none is one sentence."""
+"""What is no Parquet file is one sentence; `test_sources` reads those that are."""
 
 import sys
 
 import pytest
-from hypothesis import given
 
 from discreet.data import read_table
 from discreet.errors import InvalidInputError, MissingExtraError
-from helpers.tables import HEADER, NAMES, VISITS, changed, frame, logs, read, same
+from helpers.tables import NAMES, VISITS, frame, read, same
 
 pa = pytest.importorskip("pyarrow", reason="Parquet files are read with pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 WHOLE, USERS = read(VISITS)
-
-
-@given(log=logs())
-def test_a_file_is_the_episodes_it_was_written_from(tmp_path_factory, log):
-    names, whole, users, rows = log
-    path = tmp_path_factory.mktemp("parquet") / "visits.parquet"
-    pq.write_table(pa.table(frame(rows, (*HEADER, "next_state"))), path, row_group_size=2)
-    episodes, found = read_table(path, names)
-    assert found == users
-    assert same(episodes, whole)
 
 
 def test_other_columns_are_not_read(tmp_path):
@@ -30,15 +19,6 @@ def test_other_columns_are_not_read(tmp_path):
     episodes, users = read_table(str(tmp_path / "visits.parquet"), NAMES)
     assert users == USERS
     assert same(episodes, WHOLE)
-
-
-def test_a_wrong_cell_is_refused_with_its_row(tmp_path):
-    table = pa.table(frame(changed(4, "state", "il")))
-    pq.write_table(table, tmp_path / "visits.parquet", row_group_size=2)
-    with pytest.raises(
-        InvalidInputError, match=r"got 'il' in .*row 4 \(the first is 0\) of '.*quet'"
-    ):
-        read_table(tmp_path / "visits.parquet", NAMES)
 
 
 @pytest.mark.parametrize("content", [b"", b"user,step\n", b"PAR1" + b"\0" * 100 + b"PAR1"])

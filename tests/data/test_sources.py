@@ -4,6 +4,8 @@ import codecs
 import csv
 import io
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,12 +81,19 @@ def pyarrow_batch(columns):
     return pytest.importorskip("pyarrow").RecordBatch.from_pydict(columns)
 
 
+def parquet(columns):
+    path = Path(FOLDER.name, "visits.parquet")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow(columns), path, row_group_size=2)
+    return path
+
+
 def arrays(columns):
     return {name: np.array(values) for name, values in columns.items()}
 
 
-MAKES = [dict, arrays, pandas, polars, pyarrow, pyarrow_batch, Capsule]
-LIBRARIES = [pandas, polars, pyarrow]
+FOLDER = tempfile.TemporaryDirectory()
+MAKES = [dict, arrays, pandas, polars, pyarrow, pyarrow_batch, Capsule, parquet]
+LIBRARIES = [pandas, polars, pyarrow, parquet]
 
 
 @pytest.mark.parametrize("make", MAKES)
