@@ -36,19 +36,34 @@ def _as_somebody(folder):
 
 
 class Server:
-    """Runs until `stop`; `database` makes a new one."""
+    """Runs until `stop`; `database` makes a new one.
 
-    def __init__(self):
+    Args:
+        largest: bytes of a file of its, from 1 MB: what is larger is refused as on a full disk.
+    """
+
+    def __init__(self, largest="unlimited"):
         bin_, self.folder = binaries(), pathlib.Path(tempfile.mkdtemp(prefix="discreet-pg-"))
         who = _as_somebody(self.folder)
         self.data = self.folder / "data"
         init = [bin_ / "initdb", "-D", self.data, "-U", "test", "-A", "trust", "--no-sync"]
+        init += ["--wal-segsize=1"]
         subprocess.run([*who, *init], check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
         options = ("listen_addresses=", "fsync=off", "shared_buffers=16MB", "max_connections=40")
         flags = [part for option in options for part in ("-c", option)]
         self.log = (self.folder / "log").open("wb")
         self._process = subprocess.Popen(
-            [*who, bin_ / "postgres", "-D", self.data, "-k", self.folder, *flags],
+            [
+                *who,
+                "prlimit",
+                f"--fsize={largest}",
+                bin_ / "postgres",
+                "-D",
+                self.data,
+                "-k",
+                self.folder,
+                *flags,
+            ],
             stdout=self.log,
             stderr=self.log,
             cwd=self.folder,

@@ -11,6 +11,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -242,6 +243,23 @@ def study_design(trust, seed=None, **changes):
 
 def rng(seed=0):
     return np.random.default_rng(seed)
+
+
+def asked(url):
+    """Status and document of the readiness."""
+    answer = httpx.get(f"{url}/readyz")
+    return answer.status_code, {one["name"]: one for one in answer.json()["checks"]}
+
+
+def becomes(url, status):
+    """Wait until the readiness is so; its checks."""
+    last = time.monotonic() + 60
+    while time.monotonic() < last:
+        found, checks = asked(url)
+        if found == status:
+            return checks
+        time.sleep(0.02)
+    pytest.fail(f"never {status}: {checks}")
 
 
 class MemoryOutbox:

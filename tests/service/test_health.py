@@ -24,6 +24,8 @@ from discreet.service.shuffler.store import StoreBusyError
 from helpers.services import (
     TOKEN,
     announced,
+    asked,
+    becomes,
     charter,
     fake_report,
     filled,
@@ -35,23 +37,6 @@ from helpers.services import (
 
 OF = charter()
 HTTP = httpx.Client(verify=False, timeout=120)
-
-
-def asked(url):
-    """Status and document of the readiness."""
-    answer = HTTP.get(f"{url}/readyz")
-    return answer.status_code, {one["name"]: one for one in answer.json()["checks"]}
-
-
-def becomes(url, status):
-    """Wait until the readiness is so; its checks."""
-    last = time.monotonic() + 60
-    while time.monotonic() < last:
-        found, checks = asked(url)
-        if found == status:
-            return checks
-        time.sleep(0.02)
-    pytest.fail(f"never {status}: {checks}")
 
 
 def test_p26_readiness_is_answered_while_the_store_is_at_work(place, monkeypatch):

@@ -1,5 +1,6 @@
 """The store in PostgreSQL: several processes at once, lost connections, no secrets in errors."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +10,27 @@ pytest.importorskip("psycopg")
 import psycopg
 
 from discreet.errors import InvalidInputError
+from discreet.service.client import Client
 from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import postgres
+from discreet.service.shuffler import shuffler as shufflers
 from discreet.service.shuffler.postgres import PostgresStore
 from discreet.service.shuffler.store import StoreBusyError
-from helpers.services import announced, charter, filled, messages, new_store, submissions
+from helpers.postgres import Server
+from helpers.services import (
+    TOKEN,
+    announced,
+    becomes,
+    charter,
+    fake_report,
+    filled,
+    make_test_shuffler,
+    messages,
+    new_store,
+    serving,
+    submissions,
+)
 
 OF = charter()
 
@@ -52,6 +69,35 @@ def test_a_lost_connection_is_busy_inside_a_transaction_and_made_anew_between_th
     filled(store, OF)
     assert store.totals()["tickets_spent"] == 3
     store.close()
+
+
+def test_a_full_database_is_not_ready(monkeypatch):
+    """No file of the server may grow beyond 1 MB: it takes updates, and no report."""
+    monkeypatch.setattr(shufflers, "_PROBE", 0.1)
+    server, passes, one = Server(largest=1 << 20), ticket.make(3), announced(OF)
+    try:
+        address = server.database()
+        with (
+            serving(make_test_shuffler(address, OF, passes)) as url,
+            Client(url, TOKEN) as client,
+            psycopg.connect(address, autocommit=True) as other,
+        ):
+            assert becomes(url, 200)["disk"]["colour"] == "yellow"
+            client.announce(0, one.signed)
+            for size in (10_000, OF.largest_body):  # the rows' own pages, too
+                with contextlib.suppress(psycopg.Error):
+                    while True:
+                        other.execute("INSERT INTO report (body) VALUES (%s)", (bytes(size),))
+            other.execute("UPDATE about SET id = id")
+            with pytest.raises(Refusal, match="busy"):
+                client.send(fake_report(one, passes[0]))
+            assert becomes(url, 503)["store"]["words"].startswith("PostgreSQL: ")
+            other.execute("TRUNCATE report")
+            becomes(url, 200)
+            client.send(fake_report(one, passes[0]))
+            assert other.execute("SELECT count(*) FROM report").fetchone() == (1,)
+    finally:
+        server.stop()
 
 
 def test_an_error_names_its_kind_and_not_its_values(address):

@@ -286,7 +286,9 @@ class Shuffler:
             log.error("the store takes nothing: %s", error, extra={"code": "storeBroken"})
         if self.store.folder is not None:
             checks.append(check_disk(self.store.folder))
-        if checks[-1].colour != "green":
+        else:
+            checks.append(Check("disk", "yellow", "the database does not tell how much is free"))
+        if checks[-1].colour == "red":
             log.warning("%s", checks[-1].words, extra={"code": checks[-1].name})
         return checks
 

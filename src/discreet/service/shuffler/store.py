@@ -202,7 +202,7 @@ class Store(ABC):
 
     @abstractmethod
     def probe(self) -> None:
-        """From any thread, with a connection of its own: write a row anew."""
+        """From any thread, with a connection of its own: what a report needs can be written."""
 
     @abstractmethod
     def close(self) -> None:
