@@ -18,6 +18,7 @@ from discreet.service import configs
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "examples" / "service"
 ROLES = ("shuffler", "analyser")
+UNITS = (*ROLES, "analyser@")
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="Needs systemd-analyze, which is not here."
 )
@@ -37,16 +38,21 @@ def test_units_stop_after_some_failures_and_keep_compiled_code(role):
 
 
 @needs_systemd
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", UNITS)
 def test_systemd_finds_nothing_wrong_with_a_unit_and_little_exposed(role, tmp_path):
     unit = (SHIPPED / f"discreet-{role}.service").read_text()
-    path = tmp_path / f"discreet-{role}.service"
+    path = tmp_path / f"discreet-{role.replace('@', '@other')}.service"
     path.write_text(unit.replace("/opt/discreet/bin/discreet", sys.executable))
     done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     words = ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=30"]
     done = subprocess.run([*words, str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-300:]
+
+
+def test_an_analyser_has_a_folder_for_each_name():
+    unit = (SHIPPED / "discreet-analyser@.service").read_text()
+    assert "--config /var/lib/discreet-analyser/%i/analyser/analyser.toml\n" in unit
 
 
 def test_ports_are_the_same_everywhere(tmp_path):

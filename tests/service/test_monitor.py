@@ -234,6 +234,22 @@ def served(seen):
         yield f"http://127.0.0.1:{port}"
 
 
+def test_an_analyser_is_not_ready_before_its_first_step(seen):
+    running, analyser, _, _ = seen
+    with (
+        kept_port() as port,
+        watched(analyser, config_of(running, page=f"127.0.0.1:{port}")) as look,
+    ):
+        while True:
+            with contextlib.suppress(httpx.ConnectError):
+                answer = HTTP.get(f"http://127.0.0.1:{port}/readyz")
+                break
+        assert answer.status_code == 503
+        assert "starting" in answer.text
+        look("waiting")
+        assert HTTP.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+
+
 def test_it_is_served_to_this_machine_alone(seen):
     with served(seen) as url:
         answer = HTTP.get(url)

@@ -752,6 +752,21 @@ def test_p29_the_token_changes_while_all_goes_on(tmp_path, monkeypatch):
             assert code(client.state, 0) == "unknownBatch"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root may give files away.")
+def test_what_root_rotates_the_analyser_can_read(tmp_path):
+    config = AnalyserConfig(
+        folder=tmp_path, charter="", study="", signing_key="k", token_file="token", url=""
+    )
+    make_signing_key(tmp_path / "k")
+    (tmp_path / "token").write_text("old")
+    os.chown(tmp_path, 4711, 4712)
+    setup.rotate_token(config)
+    setup.rotate_signing_key(config)
+    for name in ("token", "k", "k.old"):
+        found = (tmp_path / name).stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (4711, 4712, 0o600)
+
+
 def test_p29_a_signing_key_is_rotated_once_at_a_time(tmp_path):
     config = AnalyserConfig(
         folder=tmp_path, charter="", study="", signing_key="signing.key", token_file="", url=""

@@ -52,6 +52,19 @@ def test_the_shuffler_is_given_a_digest_and_never_a_secret(service):
     assert token not in text
     for secret in ("token", "signing.key"):
         assert mode(service.folder / "analyser" / secret) == 0o600
+    for role in ("shuffler", "analyser", "device"):  # a database's password may stand in them
+        assert mode(service.config(role)) == 0o600
+
+
+def test_a_second_study_is_told_its_own_name_and_a_page_of_its_own(tmp_path):
+    url, pages = "https://shuffler.example.org", set()
+    for number, path in enumerate(("", "/studies/NAME", "/studies/NAME")):
+        made = setup_service(tmp_path / str(number), Terms(), study_design(TRUST), url=url + path)
+        analyser = AnalyserConfig.read(made.config("analyser"))
+        device = DeviceConfig.read(made.config("device"))
+        assert analyser.url == device.url == url + path.replace("NAME", made.charter.id.hex())
+        pages.add(analyser.page)
+    assert len(pages) == 3 and "127.0.0.1:8702" in pages
 
 
 def test_the_charter_says_what_was_asked_for(service):

@@ -178,15 +178,18 @@ def template(role: str, **fields: str) -> str:
     return path.read_text("utf-8").format(**fields)
 
 
-def places(url: str) -> dict[str, str]:
+def places(url: str, study: bytes = b"") -> dict[str, str]:
     """Where roles listen, as fields of their files. A proxy for https:// has a port of its own.
+
+    The page of a study below ``/studies/`` has a port that follows from its name.
 
     >>> places("https://shuffler.example.org:8443")["port"], places("http://127.0.0.1:9000")["port"]
     ('8700', '9000')
     """
     if url.startswith("http://"):  # one machine: the one port that was asked for, and no other
         return {"port": str(urlsplit(url).port or 8700), "private": "", "page": ""}
-    return {"port": "8700", "private": "127.0.0.1:8701", "page": "127.0.0.1:8702"}
+    page = 8710 + int.from_bytes(study[:4]) % 1000 if "/studies/" in url else 8702
+    return {"port": "8700", "private": "127.0.0.1:8701", "page": f"127.0.0.1:{page}"}
 
 
 def addresses(text: str) -> list[tuple[str, int]]:

@@ -45,6 +45,7 @@ _LONG = 60.0
 """Seconds after which a step is a long one."""
 _STUCK = 3600.0
 """Seconds that no step takes: the process hangs."""
+_STARTING = "starting"
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -95,7 +96,7 @@ class Monitor:
         self._fits = Check("ledger", "yellow", "was not compared with the manifests yet")
         self._opened = self._opening = 0.0
         self._red: set[str] = set()
-        self.sight = Sight(state="starting", at=self._clock.elapsed())
+        self.sight = Sight(state=_STARTING, at=self._clock.elapsed())
 
     def look(self, state: str) -> None:
         """After a step: never a reason for the analyser to end. Of equal ones some are left out."""
@@ -225,6 +226,8 @@ class Monitor:
         sight, now = self.sight, self._clock.now()
         silent = self._clock.elapsed() - sight.at
         long: Colour = "green" if silent < _LONG else "yellow" if silent < _STUCK else "red"
+        if sight.state == _STARTING:  # who ends before its first step is never ready
+            long = "red"
         alive = Check("last step", long, f"{sight.state}, {_span(silent)} ago")
         found = {role: list(some) for role, some in sight.checks.items()}
         found["analyser"] = [alive, *found.get("analyser", []), self._backup(now)]

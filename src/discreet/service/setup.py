@@ -6,6 +6,7 @@ belongs to one organisation, and whoever holds two of them holds what their sepa
 
 import dataclasses
 import hashlib
+import os
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -86,7 +87,8 @@ def setup_service(
         terms: of the charter.
         design: of the study, under shuffle trust (least batch 0: a hundredth of all users); its
             seed is that of a rehearsal.
-        url: where the shuffler will be.
+        url: where the shuffler will be; ends with ``/studies/NAME``, which becomes the study's
+            name, if it is not the shuffler's first study.
         store: of the shuffler: a file, or an address of PostgreSQL.
     """
     if folder.exists():
@@ -251,6 +253,7 @@ def rotate_token(config: configs.AnalyserConfig) -> str:
     """
     old, token = config.token, secrets.token_urlsafe(32)
     write_atomically(config.path(config.token_file), token.encode(), private=True)
+    _hand_over(config.path(config.token_file))
     return ",".join(hashlib.sha256(one.encode()).hexdigest() for one in (token, old))
 
 
@@ -266,12 +269,21 @@ def rotate_signing_key(config: configs.AnalyserConfig) -> None:
     read_signing_key(path)
     write_atomically(old, path.read_bytes(), private=True)
     make_signing_key(path)
+    _hand_over(old, path)
+
+
+def _hand_over(*paths: Path) -> None:
+    """What root has written is the folder's owner's: the role has to read it."""
+    for path in paths if os.geteuid() == 0 else ():
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None:
     token = secrets.token_urlsafe(32)
     write_atomically(folder / "analyser" / "token", token.encode(), private=True)
     digest = hashlib.sha256(token.encode()).hexdigest()
+    url = url.replace("/studies/NAME", f"/studies/{charter.id.hex()}")
     fields = {
         "charter": "../charter.json",
         "url": url,
@@ -279,8 +291,9 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
         "digests": "digests.txt",
         "token": digest,
         "store": store,
-    } | configs.places(url)
+    } | configs.places(url, charter.id)
     for role in ("shuffler", "analyser", "device"):
         text = configs.template(role, **fields)
-        write_atomically(folder / role / f"{role}.toml", text.encode())
+        # Of its owner alone: a database's password, or a ticket, may stand in it.
+        write_atomically(folder / role / f"{role}.toml", text.encode(), private=True)
     ticket.write_digests(folder / "shuffler" / "digests.txt", [])
