@@ -1,6 +1,5 @@
 """A Ray cluster: joined, started, missing."""
 
-import builtins
 import os
 import sys
 from types import SimpleNamespace
@@ -8,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from discreet._ray import connected
-from discreet.errors import DiscreetError, MissingExtraError
-from helpers.experiments import without
+from discreet.errors import DiscreetError
 
 
 def fake(init, shutdown=lambda: None, before=False):
@@ -38,12 +36,6 @@ def test_ray_reports_no_usage(monkeypatch):
         pass
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     assert (seen["num_cpus"], seen["include_dashboard"]) == (3, False)
-
-
-def test_without_ray_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(builtins, "__import__", without("ray"))
-    with pytest.raises(MissingExtraError, match="ray"), connected(None, 1):
-        pass
 
 
 @pytest.mark.parametrize("before", [False, True])

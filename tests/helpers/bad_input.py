@@ -52,6 +52,11 @@ def _data(change):
     return run
 
 
+def _token(folder):
+    study = discreet.open_study(folder / "study.db")
+    study.tell(episodes_of(study, 1), users=names(study), token="0" * 32)
+
+
 def _rows(*rows):
     """A CSV file with these rows."""
 
@@ -166,6 +171,8 @@ CASES = {
     "an empty name": (_tell(" "), "it is empty"),
     "half a character": (_tell("\ud800"), "lone surrogate"),
     "a user seen before": (_tell("user-0"), "has taken part already"),
+    "a user named twice": (_data(lambda s, d, u: (d, [u[1], *u[1:]])), "has taken part already"),
+    "the token of another batch": (_token, "another batch or under another policy"),
     "one name instead of a list": (_data(lambda s, d, u: (d, "ann")), "list of users' names"),
     "more users than asked for": (_data(lambda s, d, u: (d, [*u, "x"])), "takes 1 to"),
     "nobody": (_data(lambda s, d, u: (d[:0], [])), "takes 1 to"),
@@ -208,6 +215,20 @@ CASES = {
     "an unknown state in a CSV": (_rows("a,0,sick,wait,1"), "sick"),
     "a reward that is no number": (_rows("a,0,ill,wait,nan"), "got no reward"),
 }
+
+
+TOLD = [
+    "a user seen before",
+    "a user named twice",
+    "the token of another batch",
+    "one name instead of a list",
+    "more users than asked for",
+    "nobody",
+    "fewer episodes than users",
+    "reports in a central study",
+    "states out of range",
+]
+"""Cases whose refusal must say that nothing was counted."""
 
 
 def prepared(folder):

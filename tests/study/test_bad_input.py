@@ -6,7 +6,7 @@ import time
 import pytest
 
 import discreet
-from helpers.bad_input import CASES, prepared, refusal
+from helpers.bad_input import CASES, TOLD, prepared, refusal
 from helpers.studies import advance, everything_in
 
 
@@ -22,6 +22,7 @@ def test_one_sentence_and_nothing_changed(folder, case):
     assert CASES[case][1] in said
     assert said.endswith((".", "?"))
     assert said.isprintable()
+    assert case not in TOLD or said.lower().endswith("nothing was counted.")
     rest = said.removesuffix("Nothing was counted.").removesuffix("Make room, or let this program")
     assert len(re.findall(r"[a-z)'][.?] [A-Z]", rest)) <= 1  # a rule, and at most a remedy
     assert everything_in(folder) == before

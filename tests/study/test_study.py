@@ -156,61 +156,6 @@ def test_equals_the_simulated_path(tmp_path):
         study.tell(drawn, users=names(study))
 
 
-def broken(study, change):
-    """A batch with one thing wrong, as arguments of `tell`."""
-    data, users, token = episodes_of(study, 1), names(study), None
-    states, actions, rewards = data.states.copy(), data.actions.copy(), data.rewards.copy()
-    if change == "seen":
-        users[3] = "user-0"
-    elif change == "twice":
-        users[3] = users[4]
-    elif change == "too many":
-        users = [*users, "one more"]
-    elif change == "nobody":
-        data, users = data[:0], []
-    elif change == "a name, no list":
-        users = "user-77"
-    elif change == "fewer trajectories":
-        data = data[:-1]
-    elif change == "state out of range":
-        states[2, 4] = 9
-        data = Trajectories(states, actions, rewards)
-    elif change == "token":
-        token = "0" * 32
-    elif change == "reports":
-        data = np.zeros((len(users), 3), int)
-    return data, users, token
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("seen", "has taken part already"),
-        ("twice", "has taken part already"),
-        ("too many", "takes 1 to .* users, got"),
-        ("nobody", "takes 1 to .* users, got 0"),
-        ("a name, no list", "Expected a list of users' names, got str"),
-        ("fewer trajectories", "got 59 trajectories|got [0-9]+ trajectories"),
-        ("state out of range", "Expected states from 0 to 2"),
-        ("token", "another batch or under another policy"),
-        ("reports", "takes Trajectories"),
-    ],
-)
-def test_refusals_count_nothing(tmp_path, change, sentence):
-    path = tmp_path / "study.db"
-    study = begin(path)
-    advance(study, 0)
-    study.ask()
-    before = path.read_bytes()
-    data, users, token = broken(study, change)
-    with pytest.raises(StudyError, match=sentence) as refused:
-        study.tell(data, users=users, token=token)
-    assert str(refused.value).rstrip(".").endswith(("nothing was counted", "Nothing was counted"))
-    assert path.read_bytes() == before
-    advance(study, 1)  # the study goes on
-    assert study.batches == 2
-
-
 def strayed(data, how):
     """The same users, the first of whom left the policy."""
     states, actions, rewards = data.states.copy(), data.actions.copy(), data.rewards.copy()
