@@ -67,6 +67,16 @@ def test_laplace_takes_the_whole_factor_unless_a_delta_composes():
     assert noise(Central(1, 1e-6, "laplace", participations=4)) < four / 2
 
 
+@pytest.mark.parametrize(("name", "responses"), [("randomized-response", 18), ("one-step", 1)])
+def test_a_stream_of_answers_covers_all_of_a_person(name, responses):
+    """Two changed bits of three statistics at each of three steps, or one category, three times."""
+    for stationary in (False, True):
+        trust = Local(1.0, 0.0, name, participations=3)
+        stream = trust.calibrate_stream(Shape(2, 2, 3), episodes=20, stationary=stationary)
+        each = math.log((1 - stream.flip) / stream.flip)
+        assert 0.999 < 3 * responses * each <= 1
+
+
 def test_responses_compose_exactly():
     for responses, delta in ((2, 1e-3), (5, 1e-6), (144, 1e-6)):
         each = response_epsilon(responses, 1.0, delta)
@@ -318,6 +328,7 @@ CERTIFIED = [
     (Local(1, 1e-6, "laplace", participations=3), {"episodes": 20}),
     (Central(1, 1e-6, "tree-signed", participations=3, separation=4), {"episodes": 20}),
     (Local(1, 1e-6, "gaussian", participations=3), {"episodes": 20}),
+    (Local(1, 1e-6, "randomized-response", participations=3), {"episodes": 20}),
 ]
 
 

@@ -1,7 +1,6 @@
 """Local mechanisms of streams: exact privacy of a report, moments, blocks against the rule."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -18,7 +17,7 @@ from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.accounting.distributions import table_pmf
 from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.mechanisms.local import bounded_radius
-from discreet.privacy.mechanisms.noise import Bounded, Laplace, distribution_from_dict
+from discreet.privacy.mechanisms.noise import Bounded, Laplace
 from discreet.privacy.mechanisms.one_step import OneStepTail
 from discreet.privacy.mechanisms.randomized_response import FlipTail
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -116,13 +115,6 @@ def test_bounded_distribution_has_the_printed_density():
     sums = distribution.draw_sum(sampler(1), 100, 20_000)
     assert sums.var() == pytest.approx(100 * distribution.variance, rel=0.06)
     assert abs(sums.mean()) < 6 * math.sqrt(100 * distribution.variance / 20_000)
-
-
-def test_distributions_survive_json():
-    for distribution in (Laplace(2.5), Bounded(9)):
-        assert (
-            distribution_from_dict(json.loads(json.dumps(distribution.to_dict()))) == distribution
-        )
 
 
 def released(private):

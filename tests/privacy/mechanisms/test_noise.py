@@ -1,6 +1,5 @@
-"""Distributions of noise: moments against exact tables, bounds against real draws, JSON."""
+"""Distributions of noise: moments against exact tables, bounds against real draws."""
 
-import json
 import math
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.accounting.distributions import (
     discrete_gaussian_pmf,
     discrete_laplace_pmf,
@@ -19,7 +18,6 @@ from discreet.privacy.mechanisms.noise import (
     Gaussian,
     Laplace,
     bit_log_mgf,
-    distribution_from_dict,
     lower_envelope,
 )
 from discreet.privacy.mechanisms.randomized_response import FlipTail
@@ -82,18 +80,6 @@ def test_bounds_grow_with_weights_and_certainty(distribution):
 def test_a_failure_is_a_probability(failure):
     with pytest.raises(InvalidInputError, match="failure"):
         Laplace(1.0).bound({1.0: 1.0}, failure)
-
-
-@pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_a_distribution_travels_as_json(distribution):
-    assert distribution_from_dict(json.loads(json.dumps(distribution.to_dict()))) == distribution
-
-
-def test_an_unknown_distribution_is_named():
-    with pytest.raises(
-        UnknownNameError, match=r"noise distribution 'laplac'.*did you mean 'laplace'"
-    ):
-        distribution_from_dict({"kind": "laplac", "scale": 1.0})
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])

@@ -15,9 +15,7 @@ from discreet.privacy.mechanisms.one_step import (
     categories_of,
     categories_per_counter,
     category_count,
-    debias_scale,
     empty_variance,
-    false_bit,
 )
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import Local
@@ -30,7 +28,8 @@ TRUST = Local(1.5, mechanism="one-step")
 
 @given(st.floats(0.01, 30.0))
 def test_the_false_bit_delivers_epsilon_and_is_rounded_up(epsilon):
-    q, guarantee = false_bit(Local(epsilon), SHAPE, STATISTICS)
+    stream = Local(epsilon, mechanism="one-step").calibrate_stream(SHAPE, episodes=1)
+    q, guarantee = stream.flip, stream.guarantee
     assert 0 < q < KEEP
     assert q >= math.exp(-epsilon) / (1 + math.exp(-epsilon)) * (1 - 1e-12)
     assert math.log((1 - q) / q) <= epsilon * (1 + 1e-12)
@@ -67,4 +66,3 @@ def test_counters_sum_categories():
     assert sums == {"transitions": 2, "visits": 4, "rewards": 2}
     variance = empty_variance(SHAPE, STATISTICS, 0.2)
     assert variance["visits"] == 2 * variance["transitions"] == 2 * variance["rewards"]
-    assert debias_scale(3, 0.2) == pytest.approx(3 / 0.3)

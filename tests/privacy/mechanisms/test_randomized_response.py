@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import CalibrationError, DiscreetWarning
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms.randomized_response import debias_scale, flip_probability
+from discreet.privacy.mechanisms.randomized_response import flip_probability
 from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.trust import Local
 
@@ -45,7 +45,6 @@ def test_one_half_leaves_nothing_to_estimate():
     if 1 / math.expm1(epsilon / 2) == 0.5:
         with pytest.raises(CalibrationError, match="leaves nothing to estimate"):
             trust.calibrate_stream(SHAPE, episodes=4)
-    assert debias_scale(0.25) == 2.0
 
 
 def test_pooled_streams_flip_bits_per_step():

@@ -15,7 +15,7 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.mechanisms.one_step import KEEP
-from discreet.privacy.mechanisms.split import SplitBatch, report_width
+from discreet.privacy.mechanisms.split import report_width
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
 
@@ -36,7 +36,8 @@ def plan_of(statistics=TWO, shape=SHAPE, **options):
 
 @given(st.floats(0.01, 30.0))
 def test_the_false_bit_delivers_epsilon_and_is_rounded_up(epsilon):
-    q, guarantee = SplitBatch.flips(Local(epsilon), SHAPE, TWO)
+    plan = Local(epsilon).calibrate(SHAPE, statistics=TWO)
+    q, guarantee = plan.flip, plan.guarantee
     assert 0 < q < KEEP
     assert math.log((1 - q) / q) <= epsilon * (1 + 1e-12)
     assert q >= math.exp(-epsilon) / (1 + math.exp(-epsilon)) * (1 - 1e-12)

@@ -29,11 +29,10 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray, JsonObject, NumberArray, Plain
+from discreet._types import FloatArray, IntArray, NumberArray, Plain
 from discreet.errors import (
     CalibrationError,
     InvalidInputError,
-    UnknownNameError,
     UnsupportedError,
 )
 from discreet.privacy.accounting.closed_forms import (
@@ -148,10 +147,6 @@ class NoiseDistribution(Tail):
     def concentrated(self, l2: float, copies: int = 1) -> float | None:
         """Rho of zero-concentrated privacy for a move of this length, ``copies`` times over."""
         return None
-
-    def to_dict(self) -> dict[str, Plain]:
-        """Plain values for JSON: the kind, and the parameters by name."""
-        return {"kind": self.kind, **vars(self)}
 
 
 @dataclass(frozen=True)
@@ -346,18 +341,6 @@ def _bounded_weights(radius: int) -> IntArray:
     density = np.exp(log)
     weights = np.rint(density / density.sum() * 2.0**60).astype(np.int64)
     return np.asarray(weights[weights > 0], np.int64)
-
-
-_KINDS: dict[str, type[NoiseDistribution]] = {one.kind: one for one in (Laplace, Gaussian, Bounded)}
-
-
-def distribution_from_dict(data: JsonObject) -> NoiseDistribution:
-    """The inverse of `NoiseDistribution.to_dict`."""
-    values = dict(data)
-    kind = values.pop("kind")
-    if kind not in _KINDS:
-        raise UnknownNameError("noise distribution", str(kind), _KINDS)
-    return _KINDS[kind](**values)
 
 
 def bit_log_mgf(probability: float, t: FloatArray) -> FloatArray:

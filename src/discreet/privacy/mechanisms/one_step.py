@@ -19,10 +19,6 @@ released does not matter. The noise below is that of a counter nobody visits: H�
 user and category; a transition counter sums 2 categories, a reward counter S, a visit counter 2S.
 Who does visit a counter adds at most H·((1-q)² + q²)/(2(p-q)²) - 1 in place of one such term.
 
-A batch is simulated by splitting its users over the steps first; then a category with x of n users
-is Binomial(x, p) + Binomial(n - x, q). Reward bits are dealt to next states at random, which is
-exact when rewards depend on (h, s, a) only, as in a `TabularMDP`.
-
 *Stationary counts* are the sums over steps. Only the reported step carries noise, so pooling costs
 nothing extra.
 """
@@ -30,25 +26,23 @@ nothing extra.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.base import Certified
+from discreet.privacy.mechanisms.base import Certified, Request
 from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.mechanisms.randomized_response import (
     LISTED,
-    ResponseBatch,
     ResponseMechanism,
     ResponseRelease,
     exact_flip,
 )
+from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -57,12 +51,11 @@ KEEP = 0.5
 """p, the probability that the true bit is reported as one."""
 
 
-def false_bit(
-    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-) -> tuple[float, Guarantee]:
-    """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
-    Sensitivity.of(shape.horizon, statistics)  # refuses unknown statistics
-    return exact_flip(trust, trust.participations)
+def false_bit(trust: "PrivateTrust", request: Request) -> dict[str, Any]:
+    """The q = 1/(e^epsilon + 1), rounded up with proof, and what it delivers."""
+    request.moved()  # refuses unknown statistics
+    flip, guarantee = exact_flip(trust, trust.participations)
+    return {"flip": flip, "guarantee": guarantee}
 
 
 def category_count(shape: Shape) -> int:
@@ -87,11 +80,6 @@ def _counters(cube: IntArray, statistics: tuple[str, ...]) -> dict[str, IntArray
     return {name: everything[name]() for name in statistics}
 
 
-def debias_scale(horizon: int, flip: float) -> float:
-    """What one unit of summed bits is worth: H/(p - q)."""
-    return horizon / (KEEP - flip)
-
-
 def categories_per_counter(shape: Shape, statistic: str) -> int:
     """How many categories a counter sums."""
     return {"transitions": 2, "visits": 2 * shape.states, "rewards": shape.states}[statistic]
@@ -103,9 +91,9 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
     return {name: one * categories_per_counter(shape, name) for name in statistics}
 
 
-def one_category(mechanism: ResponseBatch | ResponseMechanism) -> Certified:
+def one_category(flip: float) -> Certified:
     """What a certificate bounds of one true bit among false ones, in every report of a person."""
-    return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(mechanism.flip)}
+    return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(flip)}
 
 
 @dataclass(frozen=True)
@@ -159,7 +147,12 @@ class OneStepContinual(ResponseMechanism):
 
     audit = LISTED
     response: ClassVar[Literal["unit", "cell", "category"]] = "category"
-    flips = staticmethod(false_bit)
+
+    @classmethod
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
+        return false_bit(trust, request)
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """On counters that nobody visits (pooled: every user's report reaches each counter)."""
@@ -170,7 +163,7 @@ class OneStepContinual(ResponseMechanism):
 
     @property
     def scale(self) -> float:
-        return debias_scale(self.shape.horizon, self.flip)
+        return self.shape.horizon / (KEEP - self.flip)
 
     def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
         """A false bit per category behind a counter and user who reported its step."""
@@ -211,7 +204,7 @@ class OneStepContinual(ResponseMechanism):
         return self._tail().sum_bounds(self.times(users), failure)
 
     def certified(self, users: int | None = None) -> Certified:
-        return one_category(self)
+        return one_category(self.flip)
 
     def open(self, sampler: Sampler) -> "OneStepRelease":
         return OneStepRelease(self, sampler, max(self.cells, category_count(self.shape)))

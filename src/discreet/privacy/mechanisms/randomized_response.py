@@ -6,8 +6,7 @@ probability of what is reported by at most (1-q)/q = e^e0, so the whole report i
 private for e0 = epsilon/(2kH): eps/(6H) for the three statistics. Pure epsilon, no delta.
 
 The analyser takes (y - q)/(1 - 2q), which is unbiased; its variance, q(1-q)/(1-2q)², does not
-depend on the bit. The sum over n users, x of whom hold the bit, is x - Binomial(x, q) +
-Binomial(n-x, q): that is how a batch is simulated, whatever n is.
+depend on the bit.
 
 *Stationary counts* are sums over steps, not bits: a pooled counter can be H. Reports stay per step,
 and the analyser adds them up over steps, which is post-processing.
@@ -21,13 +20,13 @@ and a compiled learner stays a compiled learner.
 
 The state of a stream is the sum of all users' answers, a vector of integers. What is public is
 ``scale·(state - centre)``, where the centre depends on how many users there are and, if each
-reports one step, on how many reported which: a function of the integers alone. (An earlier version
-summed debiased answers in floating point. ``offset + gain`` and a plain offset of the same value
-round differently, and the low-order bits told who had visited what.)
+reports one step, on how many reported which: a function of the integers alone. (Debiased answers
+summed in floating point would tell who visited what: ``offset + gain`` and a plain offset of the
+same value round differently.)
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -45,7 +44,6 @@ from discreet.privacy.guarantee import Guarantee, rounded_up
 from discreet.privacy.mechanisms.additive import pool_steps
 from discreet.privacy.mechanisms.base import (
     AuditSizes,
-    BatchMechanism,
     Certified,
     ContinualMechanism,
     ContinualRelease,
@@ -58,9 +56,7 @@ from discreet.privacy.mechanisms.noise import Pieces, Tail, bit_log_mgf, check_e
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Sensitivity
-from discreet.privacy.statistics import (
-    debias,
-)
+from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -72,38 +68,8 @@ LISTED = AuditSizes(
 """So small that all outcomes can be listed."""
 
 
-class Flipped(ABC):
-    """What a batch and a stream of a mechanism share: how often bits are false, and reports."""
-
-    @staticmethod
-    @abstractmethod
-    def flips(
-        trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-    ) -> tuple[float, Guarantee]:
-        """The probability of a false bit, and what it delivers."""
-
-    @classmethod
-    def designed(
-        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
-    ) -> dict[str, Any]:
-        # Bits are reported per step also when the counters are pooled over steps.
-        flip, guarantee = cls.flips(trust, request.shape, request.statistics)
-        return {"flip": flip, "guarantee": guarantee}
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseBatch(Flipped, BatchMechanism):
-    """A batch whose users report bits, of which each is false with probability ``flip``."""
-
-    flip: float
-
-    @property
-    def takes_reports(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseMechanism(Flipped, ContinualMechanism):
+class ResponseMechanism(ContinualMechanism):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.
@@ -139,7 +105,6 @@ class ResponseRelease(ContinualRelease):
     def __init__(self, mechanism: ResponseMechanism, sampler: Sampler, width: int) -> None:
         super().__init__(mechanism, sampler)
         self._drawn = np.zeros(mechanism.cells, np.int64)
-        self._noise = np.zeros(mechanism.cells, np.int64)
         self._answers = np.zeros(mechanism.cells, np.int64)
         self._reporters = np.zeros(mechanism.shape.horizon, np.int64)
         self._pieces = Pieces(
@@ -197,14 +162,9 @@ class ResponseRelease(ContinualRelease):
     def _take(self, counts: Counts) -> FloatArray:
         noise, gains, steps = self._pieces.take(1)
         step = int(steps[0, 0]) if steps.size else -1
-        self._noise = noise[0]
         self._answers += self._units(counts, gains[0], step)
-        return self._public(steps.reshape(-1))
-
-    def _public(self, steps: IntArray) -> FloatArray:
-        """The answers of one more user are in: debiased, from integers to estimates."""
-        centres = self._centres(1, steps)[0]
-        return debias(self._answers + self._noise, self.mechanism.scale, centres)
+        centres = self._centres(1, steps.reshape(-1))[0]
+        return debias(self._answers + noise[0], self.mechanism.scale, centres)
 
 
 @dataclass(frozen=True)
@@ -269,39 +229,20 @@ def _printed_flip(trust: "PrivateTrust", sensitivity: Sensitivity) -> tuple[floa
     return q, delivered(trust, "paper 002 (randomised response)", sensitivity.units * per_bit)
 
 
-def flip_of_bits(
-    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-) -> tuple[float, Guarantee]:
-    """The flip of an episode's bits: per step, also where counters are pooled over steps."""
-    m = trust.participations
-    return flip_probability(trust, Sensitivity.of(shape.horizon, statistics, participations=m))
-
-
-def _certified(mechanism: "RandomizedResponseContinual") -> Certified:
-    if not mechanism.last_transitions:
-        raise UnsupportedError("Reports without the last transition have no certificates.")
-    return "randomized-response", {"flip": Fraction(mechanism.flip)}
-
-
-def debias_scale(flip: float) -> float:
-    """What one unit of summed bits is worth: 1/(1 - 2q)."""
-    return 1 / (1 - 2 * flip)
-
-
 class RandomizedResponseContinual(ResponseMechanism):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
     audit = LISTED
     response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
-    flips = staticmethod(flip_of_bits)
 
     @classmethod
     def designed(
         cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
     ) -> dict[str, Any]:
-        last, horizon = request.last_transitions, request.shape.horizon
-        moved = Sensitivity.of(horizon, request.statistics, last_transitions=last)
-        flip, guarantee = flip_probability(trust, moved)
+        # Bits are reported per step also when the counters are pooled over steps.
+        per_step = request._replace(stationary=False)
+        flip, guarantee = flip_probability(trust, per_step.moved(trust.participations))
+        last = request.last_transitions
         return {"flip": flip, "guarantee": guarantee, "last_transitions": last}
 
     @cached_property
@@ -326,7 +267,7 @@ class RandomizedResponseContinual(ResponseMechanism):
 
     @property
     def scale(self) -> float:
-        return debias_scale(self.flip)
+        return 1 / (1 - 2 * self.flip)
 
     @property
     def bits_behind(self) -> IntArray:
@@ -352,7 +293,9 @@ class RandomizedResponseContinual(ResponseMechanism):
         return FlipTail(self.flip).sum_bounds(self._copies * self.times(users), failure)
 
     def certified(self, users: int | None = None) -> Certified:
-        return _certified(self)
+        if not self.last_transitions:
+            raise UnsupportedError("Reports without the last transition have no certificates.")
+        return "randomized-response", {"flip": Fraction(self.flip)}
 
     def open(self, sampler: Sampler) -> "FlipRelease":
         return FlipRelease(self, sampler, self.bits)

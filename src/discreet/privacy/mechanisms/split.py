@@ -27,7 +27,7 @@ A batch is simulated by splitting its users over what they report; a cell with x
 Binomial(x, p) + Binomial(m - x, q): the cost does not depend on the number of users.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +39,16 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms.additive import check_reports
-from discreet.privacy.mechanisms.base import Certified, Draw, Request, batch_release
+from discreet.privacy.mechanisms.base import (
+    BatchMechanism,
+    Certified,
+    Draw,
+    Request,
+    batch_release,
+)
 from discreet.privacy.mechanisms.cells import Cells
 from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_category
-from discreet.privacy.mechanisms.randomized_response import LISTED, ResponseBatch
+from discreet.privacy.mechanisms.randomized_response import LISTED
 from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import CENTRED
@@ -52,11 +58,12 @@ if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
 
-class SplitBatch(ResponseBatch):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SplitBatch(BatchMechanism):
     """Every user reports a transition or a reward; ``flip`` is the probability of a false bit."""
 
     audit = replace(LISTED, statistics=CENTRED, last_transitions=False)
-    flips = staticmethod(false_bit)
+    flip: float
 
     @classmethod
     def designed(
@@ -65,15 +72,19 @@ class SplitBatch(ResponseBatch):
         request.check()
         centred = "rewards" in request.statistics
         more = {"centred": centred, "last_transitions": request.last_transitions}
-        return super().designed(spec, trust, request) | more
+        return false_bit(trust, request) | more
 
     @property
     def takes_counts(self) -> bool:
         """Each user reports something else."""
         return False
 
+    @property
+    def takes_reports(self) -> bool:
+        return True
+
     def certified(self, users: int | None = None) -> Certified:
-        return one_category(self)
+        return one_category(self.flip)
 
     @property
     def parts(self) -> dict[str, Part]:
