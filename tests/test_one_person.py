@@ -33,6 +33,8 @@ NUMBERS = {
     "wide digits": (7, "\uff17"),
     "a float": ("7", "7.0"),
     "thousands": (100_000, "1e+05"),
+    "numpy's text": ("7", f"7.{'0' * 18}e+00"),
+    "a decimal of SQL": (7, "7.0000000000"),
 }
 CASES = {name: ("ann lee", text) for name, text in SPELLINGS.items()} | NUMBERS
 TABLE = Vocabulary(states=2, actions=2, steps=1)

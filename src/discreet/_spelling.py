@@ -21,7 +21,10 @@ _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _USUAL = re.compile("[!-~]+(?: [!-~]+)*")
 """Names that are their own spelling: most of them, so that a million people are quick."""
 _DIGITS = re.compile(r"-?(0|[1-9][0-9]{0,19})")
-_DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE]\+?[0-9]{1,2})?")
+_DECIMAL = re.compile(
+    r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*|(\.[0-9]*)?[eE][+-][0-9]{1,3}|\.[0-9]+[eE][0-9]{1,3})?"
+)
+"""How programs write a number: 7.00, 1e+05, 1.0E5. Without point and sign, 12E3, it is a code."""
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufff8\U0001bca0-\U0001bca3"
@@ -60,8 +63,8 @@ def person(given: object) -> str:
     Compatible letters are one (NFKC: fullwidth, ligatures), what nobody sees is dropped, white
     space of any kind and length is one space between words and none at the ends. Other control
     characters, fillers and lone surrogates are refused. A whole number is its digits, however a
-    program wrote it: frames make 7.0 of 7, and tables 7.0 or 1e+05 (`spellings`). But "007" is not
-    7, nor is "12E3" 12000: these are codes.
+    program wrote it, with any number of zeros: 7.0, 7.000e+00, 1e+05. But "007" is not 7, nor is
+    "12E3" 12000: these are codes.
 
     >>> person(" ann\u00a0 lee\ufe0f"), person("\uff41nn\tlee"), person(7), person("7.0")
     ('ann lee', 'ann lee', '7', '7')
@@ -88,16 +91,18 @@ def person(given: object) -> str:
 
 
 def _whole(name: str) -> str:
-    """The digits of a whole number in one of its `spellings`; other names as they are."""
+    """The digits of a whole number that a program wrote as a decimal; other names as they are."""
     if not _DECIMAL.fullmatch(name):
         return name
     value = Decimal(name)
-    digits = str(int(value))
-    return digits if value == int(value) and name in spellings(digits) else name
+    whole = value.to_integral_value()
+    if value != whole:
+        return name
+    return format(whole, "f") if whole else "0"
 
 
 def spellings(name: str) -> list[str]:
-    """What else `person` takes for this whole number; other names have one spelling.
+    """How else programs write this whole number; other names have one spelling.
 
     Each was once a person of its own: whoever was recorded then is looked up under all of them.
 
@@ -107,14 +112,16 @@ def spellings(name: str) -> list[str]:
     if not _DIGITS.fullmatch(name):
         return []
     sign, digits = ("-", name[1:]) if name[0] == "-" else ("", name)
-    found = [f"{name}.{'0' * places}" for places in range(7)]
-    if len(digits) > 5:  # programs begin to write 1e+05, 1.0E5 or 1.000000e+05
-        exponent, after = len(digits) - 1, digits[1:].rstrip("0")
-        pointed = {f"{digits[0]}.{after or '0'}", f"{digits[0]}.{after:0<6}"}
-        mantissas = sorted(pointed if after else {*pointed, digits[0]})
-        found += [f"{sign}{m}{e}+{exponent:02}" for m in mantissas for e in "eE"]
-        found += [f"{sign}{m}{e}{exponent}" for m in sorted(pointed) for e in "eE"]
-    return found if sign else [*found, f"+{name}", *(["-0", "-0.0"] if name == "0" else [])]
+    found = [f"{name}.{'0' * places}" for places in range(31)]
+    exponent, after = len(digits) - 1, digits[1:].rstrip("0")
+    # 1e+05, 1.0E5, and what C and numpy print with 6, 8 and 18 places: 1.000000e+05
+    pointed = {f"{digits[0]}.{after or '0'}", *(f"{digits[0]}.{after:0<{n}}" for n in (6, 8, 18))}
+    mantissas = sorted(pointed if after else {*pointed, digits[0]})
+    found += [f"{sign}{m}{e}+{exponent:02}" for m in mantissas for e in "eE"]
+    found += [f"{sign}{m}{e}{exponent}" for m in sorted(pointed) for e in "eE"]
+    if name == "0":
+        found += ["-0", "-0.0"]
+    return found if sign else [*found, f"+{name}"]
 
 
 def _settled(name: str) -> str:

@@ -103,6 +103,7 @@ OLD = "discreet-ledger-1"
 NAME = "people.ledger"
 """Of the ledger beside a table: one for all tables of a folder, so that copies meet in it."""
 _WORD = 8  # bytes of a digest: two people who share them are charged together, which is safe
+_BLOCK = 20_000  # names in memory with all their spellings
 
 _People = dict[tuple[int, ...], NDArray[np.uint64]]
 """Sorted digests of people, by the numbers of the releases that they were in."""
@@ -204,12 +205,14 @@ class _Content:
 
     def _with_spellings(self, people: _People, names: Sequence[str]) -> _People:
         """The same people; each is charged what was charged on any spelling of the name."""
-        pairs = [(name, text) for name in names for text in spellings(name)]
-        owners, others = (self._digests([pair[i] for pair in pairs]) for i in (0, 1))
         charged: dict[int, set[int]] = {}
-        for history, members in self.people.items():
-            for owner in owners[np.isin(others, members)].tolist():
-                charged.setdefault(owner, set()).update(history)
+        for first in range(0, len(names), _BLOCK):
+            block = names[first : first + _BLOCK]
+            pairs = [(name, text) for name in block for text in spellings(name)]
+            owners, others = (self._digests([pair[i] for pair in pairs]) for i in (0, 1))
+            for history, members in self.people.items():
+                for owner in owners[np.isin(others, members)].tolist():
+                    charged.setdefault(owner, set()).update(history)
         several = np.array(list(charged), np.uint64)
         found: _People = {}
         for history, members in people.items():
