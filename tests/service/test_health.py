@@ -21,7 +21,9 @@ from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler import shuffler as shufflers
 from discreet.service.shuffler.store import StoreBusyError
+from helpers.clocks import ManualClock
 from helpers.services import (
+    NOW,
     TOKEN,
     announced,
     asked,
@@ -219,6 +221,25 @@ def test_a_disk_with_no_room_is_red(tmp_path, monkeypatch):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         assert check_disk(tmp_path).colour == colour
     assert health.ready([Check("a", "green", ""), Check("b", "yellow", "")])
+
+
+def test_a_clock_that_jumps_deletes_nothing_and_is_not_ready(tmp_path, monkeypatch):
+    """Eight days ahead, with a report in the open batch: it is there when the clock is right."""
+    monkeypatch.setattr(shufflers, "_PROBE", 0.02)
+    clock, passes, one = ManualClock(NOW), ticket.make(3), announced(OF)
+    shuffler = make_test_shuffler(tmp_path / "s.db", OF, passes, clock=clock)
+    with serving(shuffler) as url, Client(url, TOKEN) as client:
+        client.announce(0, one.signed)
+        client.send(fake_report(one, passes[0]))
+        clock.set(8 * 86_400)
+        assert "was set by +691,200 s" in becomes(url, 503)["clock"]["words"]
+        time.sleep(1.5)  # some looks at the clock
+        assert client.state(0) == "open" and client.metrics()["received"] == 1
+        clock.set(-8 * 86_400)
+        becomes(url, 200)
+        clock.move(501)
+        while client.state(0) != "expired":
+            time.sleep(0.02)
 
 
 def test_a_probe_leaves_the_store_as_it_was(place):

@@ -57,6 +57,8 @@ CODES = (
     "broken",
 )
 """With which a report may be refused."""
+_JUMP = 60.0
+"""Seconds by which the time may run away from the clock that nobody sets."""
 _TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -89,6 +91,7 @@ class Shuffler:
         charter.check_rehearsal(rehearsal)
         self.charter, self._token_digests = charter, token_digests
         self._clock = clock or SystemClock()
+        self._began = self._clock.now() - self._clock.elapsed()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
         self._bytes = 0
@@ -288,6 +291,9 @@ class Shuffler:
             checks.append(check_disk(self.store.folder))
         else:
             checks.append(Check("disk", "yellow", "the database does not tell how much is free"))
+        if abs(jump := self._jump()) > _JUMP:
+            words = f"was set by {jump:+,.0f} s: no deadline passes; set it right, or start again"
+            checks.append(Check("clock", "red", words))
         if checks[-1].colour == "red":
             log.warning("%s", checks[-1].words, extra={"code": checks[-1].name})
         return checks
@@ -308,8 +314,12 @@ class Shuffler:
         await self.run(self.store.admit, digests)
         self._token_digests = token_digests
 
+    def _jump(self) -> float:
+        """Seconds by which the clock was set since the start."""
+        return self._clock.now() - self._clock.elapsed() - self._began
+
     async def tick(self) -> None:
-        """Seal a full batch; give up one whose deadline has passed."""
+        """Seal a full batch; give up one whose deadline has passed, by a clock that nobody set."""
         if self.store.untidy:
             await self.run(self.store.tidy)
         row = await self.run(self.store.live)
@@ -322,7 +332,7 @@ class Shuffler:
             if state == "sealed":
                 self._seals.observe(asyncio.get_running_loop().time() - began)
                 log.info("%s: the batch of manifest %d is sealed", self._name, row.number)
-        late = self._clock.now() > row.announced.manifest.deadline
+        late = self._clock.now() > row.announced.manifest.deadline and self._jump() <= _JUMP
         if row.state == "open" and late and await self.run(self.store.expire, row.number):
             log.info("%s: the batch of manifest %d has expired", self._name, row.number)
 
