@@ -380,6 +380,26 @@ def test_the_certificate_of_a_smaller_release_is_found(tmp_path):
     }
 
 
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_the_certificate_of_other_noise_is_found(mechanism, tmp_path):
+    """Of more than was drawn, it is a proof as well: of another epsilon, or of nothing that ran."""
+    study = small(tmp_path / "study.db", discreet.Central(1, 1e-6, mechanism=mechanism))
+    told(study, 0)
+    files = bundled(study)
+    part = {"laplace": "scale", "gaussian": "sigma"}[mechanism]
+    facts = [["noise on a counter of transitions", "1,000,000 users"]]
+    for changes, noise, said in (
+        ({"epsilon": "1/1000"}, facts, "is for epsilon 1/1000, and this design's is 1"),
+        ({"delta": "1/10000000", "bound": "1/10000000"}, facts, "is for delta 1/10000000, and"),
+        ({}, json.loads(files["facts.json"])["noise"], "facts.json says"),
+    ):
+        if mechanism == "laplace" and "delta" in changes:
+            continue  # none is guaranteed
+        edited = certificate(**{f"noise__{part}": "1000000", **changes})(files)
+        refused = found(retold(edited, noise=noise), tmp_path / said.replace("/", " "))
+        assert refused.keys() == {"certificates"} and said in refused["certificates"]
+
+
 FIELDS = {
     "trust": "local", "schedule": "continual", "mechanism": "bounded", "participations": 2,
     "states": 2, "actions": 3, "horizon": 1, "statistics": ["transitions"],

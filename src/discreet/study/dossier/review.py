@@ -9,8 +9,8 @@ stand beside it, stand alone and are trusted. What is checked:
 - the digests in `participants.bin` are those that the entries quote; nobody is in a batch twice,
   or in more batches than the guarantee allows;
 - `design.json` is what the first entry quotes, and the guarantee of the last is the design's;
-- every certificate is proven again, at most this epsilon and delta, and is about the release of
-  this design in every field (`settled`);
+- every certificate is proven again, for the design's epsilon and delta, and is about the release of
+  this design in every field (`settled`); Gaussian and Laplace noise is that of facts.json;
 - `policy.json` is the policy that the ledger recorded, for this head and this guarantee.
 
 What no other file says is in `facts.json`, the operator's word; what is not compared is printed at
@@ -28,6 +28,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 import argparse
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -64,7 +65,8 @@ UNCHECKED = (
     "records the actions alone, and the noisy counts stay with the operator",
     "which of the mechanisms that `auto` compares was taken; before a batch was counted, for how "
     "many people a certificate of shuffled messages is",
-    "that the program that ran drew this noise: `discreet audit` tries the installed one",
+    "that the noise drawn was the one a certificate names, beyond that it is enough: `discreet "
+    "audit` tries the installed program",
     "what people do: raw data that was kept, one person under two names, a shuffler that colludes",
 )
 """What no file of a bundle can show."""
@@ -253,8 +255,25 @@ def _check_release(bundle: Bundle, name: str, data: Any) -> None:
     for field, most in (("epsilon", stated.epsilon), ("delta", stated.delta)):
         proven = bundle.said.releases * Fraction(data[field])
         expect(proven <= Fraction(most), f"{name} proves a larger {field} than is guaranteed")
+        share = bundle.said.design["trust"][field]
+        exact = min(Fraction(repr(share)), Fraction(share)) if Fraction(most) else Fraction(0)
+        other = f"{name} is for {field} {data[field]}, and this design's is {exact}"
+        expect(Fraction(data[field]) == exact, other)
     for field in sorted(set(data) - {"release", "epsilon", "delta", *PROVEN}):
         raise Refused(f"{name} says {field!r}, which nothing of this study settles")
+    _check_deviation(bundle, name, data["noise"])
+
+
+def _check_deviation(bundle: Bundle, name: str, noise: Any) -> None:
+    """The noise that is proven to be enough is the one of section 5, where one number says both."""
+    laplace = noise["name"] == "discrete-laplace"
+    size = float(Fraction(noise.get("scale" if laplace else "sigma", 0)))
+    if size < 1:  # of other noise, or so little that integers have another deviation
+        return
+    named = math.sqrt(0.5) / math.sinh(0.5 / size) if laplace else size
+    said = dict(bundle.said.facts["noise"])["noise on a counter of transitions"].split()[0]
+    agrees = abs(float(said.replace(",", "")) - named) <= named / 1000  # four digits
+    expect(agrees, f"{name} names noise of deviation {named:.6g}, and facts.json says {said}")
 
 
 def settled(bundle: Bundle, release: Any) -> dict[str, list[Any]]:
