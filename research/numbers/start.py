@@ -2,14 +2,16 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import discreet
 from discreet.errors import DiscreetWarning
 from discreet.mdp import Shape, solve, uniform_policy
 from discreet.mdp import evaluate as value_of
 from discreet.papers.presets import get_preset, preset_names
+from discreet.privacy.certificates.multiset import multiset_epsilon
 from discreet.privacy.guarantee import rounded_up
-from discreet.privacy.mechanisms.bits import integer_messages_delta, printed_shuffle
+from discreet.privacy.mechanisms.bits import printed_shuffle
 
 _STATISTICS = {"statistics": ("transitions", "rewards"), "last_transitions": False}
 """What flow-ucb and trial ask a mechanism for."""
@@ -60,7 +62,7 @@ def presets() -> list[list[object]]:
         preset, sums = get_preset(name), get_preset(name).if_only_sums
         at, told = preset.reference, preset.delivers
         delta = preset.delta if at.delta is None else at.delta
-        row = [name, at.epsilon, delta, "unproven" if sums else told.epsilon, told.delta]
+        row = [name, at.epsilon, delta, told.epsilon, told.delta]
         rows.append([*row, sums.epsilon if sums else "", _repaired(name) or ""])
     return rows
 
@@ -80,20 +82,30 @@ def _repaired(name: str) -> str | None:
     return f"({rounded_up(found.guarantee.epsilon)}, {rounded_up(found.guarantee.delta)})"
 
 
+_CLAIM = Fraction(1, 100_000)
+_SIZES = (
+    *(1, 2, 3, 5, 10, 20, 50, 85, 100, 200, 500, 1_000, 1_024, 2_000, 4_096, 5_146, 7_500),
+    *range(10_000, 18_000, 1_000),
+    *(18_078, 18_079, *range(19_000, 24_000, 1_000), 23_812, 23_813),
+    *range(24_000, 40_001, 2_000),
+)
+
+
 def integers() -> list[list[object]]:
-    """From which batch on the printed integers refute the claim (how-to/researcher/papers.md)."""
-    rows: list[list[object]] = [["preset", "tau", "users", "least delta", "what"]]
+    """What the printed integers deliver in a batch (how-to/researcher/papers.md).
+
+    epsilon is an upper bound at delta = 1e-5 (inf: no finite one holds), least delta a lower bound
+    at every epsilon.
+    """
+    rows: list[list[object]] = [["preset", "tau", "users", "bits", "epsilon", "least delta"]]
     river = Shape(states=4, actions=2, horizon=6)
     for name, split in (("000", False), ("001", True)):
         printed = printed_shuffle(river, 1.0, 1e-5, split=split)
-        refuted = printed.refuted_from(1e-5)
-        for users, what in (
-            (20_000, "the papers' K"),
-            (refuted, "refuted from here on"),
-            (math.ceil(printed.tau) + 1, "more than tau"),
-        ):
-            least = max(integer_messages_delta(printed.bits(users)))
-            rows.append([name, round(printed.tau), users, f"{least:.3g}", what])
+        for users in sorted(_SIZES):
+            bits = printed.bits(users).bits
+            epsilon = multiset_epsilon(users, bits, 36, _CLAIM)
+            least = -math.expm1(36 * math.log1p(-(0.5**bits)))
+            rows.append([name, round(printed.tau), users, bits, epsilon, f"{least:.3g}"])
     return rows
 
 

@@ -70,10 +70,10 @@ def test_papers_say_what_they_deliver(discreet):
     assert code == 0
     entries = {entry["name"]: entry for entry in json.loads(out)["papers"]}
     assert entries["003-ldp"]["delivers"]["epsilon"] == 2.0
-    nothing = {"epsilon": None, "delta": 1.0, "why": "", "refuted_from": 31_255}
-    assert entries["001"]["delivers"] | {"why": ""} == nothing
+    known = {"epsilon": 0.07288, "delta": 1e-5, "why": "", "refuted_from": 23_813}
+    assert entries["001"]["delivers"] | {"why": ""} == known
     assert entries["001"]["delivers_if_only_sums_are_seen"]["epsilon"] < 0.05
     assert "delivers_if_only_sums_are_seen" not in entries["002"]
     code, out, _ = discreet("list", "papers")
     assert code == 0
-    assert "004-bandit-ldp" in out and "nothing proven" in out
+    assert "004-bandit-ldp" in out and "0.07288, 1e-05" in out

@@ -33,10 +33,10 @@ def test_integer_messages_at_the_papers_own_size():
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 2.0**-7, 0.3, 0.9])
 def test_a_claim_is_refuted_from_the_first_batch_that_betrays_more_often(delta):
     printed = printed_shuffle(Shape(states=4, actions=2, horizon=2), 1, 1e-6)
-    first = printed.refuted_from(delta)
-    below, at = (max(integer_messages_delta(printed.bits(n))) for n in (first - 1, first))
-    assert below <= delta < at
-    assert f"delta = {delta:g} is refuted from n = {first:,} on" in printed.integers(delta)
+    first = printed.refuted_from(delta, 6)
+    below, at = (1 - (1 - Fraction(1, 2 ** printed.bits(n).bits)) ** 12 for n in (first - 1, first))
+    assert below <= Fraction(delta) < at
+    assert f"delta = {delta:g} is refuted from n = {first:,} on" in printed.integers(delta, 6)
 
 
 def test_integer_messages_are_caught_in_the_act():

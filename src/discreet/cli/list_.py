@@ -97,7 +97,7 @@ def _papers(*, short: bool) -> "Section":
 
     def pair(epsilon: float | None, delta: float) -> str:
         if epsilon is None:
-            return "nothing proven"
+            return "nothing"
         return f"{rounded_up(epsilon)}, {rounded_up(delta, 3)}"
 
     return [

@@ -119,8 +119,9 @@ def run_paper(
     trust = preset.trust_model(epsilon, delta, calibration)
     spec, seeds = get_learner(preset.learner), RunSeeds(seed, run)
     result = _learn(mdp, spec, trust, episodes, seeds, preset.chosen(settings))
-    why = preset.view(mdp.shape, trust)
-    seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
+    batches = result.extras.get("batches", ())
+    view = preset.view(mdp.shape, trust, batches) if batches else None
+    seen = preset.seen(result.guarantee, view, batches)
     return replace(result, guarantee=seen, settings={**result.settings, "paper": preset.name})
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from discreet import _validate
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.privacy.guarantee import Guarantee, rounded_up
 
@@ -44,8 +45,8 @@ class Reference:
 class Delivered:
     """What a printed protocol gives to one user, by exact accounting under replace-one.
 
-    ``refuted_from`` is the least number of users of a shuffled batch for which the claim is
-    refuted. An epsilon of None then says that nothing is *proven* for smaller ones either.
+    ``refuted_from`` is the least number of users of a shuffled batch for which delta is refuted;
+    epsilon and delta are then those of all batches of a run.
     """
 
     epsilon: float | None  # None if no finite one is delivered
@@ -156,36 +157,54 @@ class Preset:
             calibration=self.noise(calibration),
         )
 
-    def view(self, shape: "Shape", trust: "TrustModel") -> str | None:
-        """What the messages of the printed protocol show at this size, where they show more."""
+    def view(self, shape: "Shape", trust: "TrustModel", batches: Sequence[int]) -> Delivered | None:
+        """What the messages of the printed protocol deliver in such batches, where they show more.
+
+        All batches together deliver what the worst one does: they hold disjoint users.
+        """
+        from discreet.privacy.certificates.multiset import multiset_epsilon
         from discreet.privacy.mechanisms.bits import printed_shuffle
         from discreet.privacy.trust import Shuffle
 
-        if self.if_only_sums is None or not isinstance(trust, Shuffle):
+        if self.if_only_sums is None or not isinstance(trust, Shuffle) or not trust.printed:
             return None
-        split = self.paper != "000"
-        return printed_shuffle(shape, trust.epsilon, trust.delta, split=split).integers(trust.delta)
+        split, moves = self.paper != "000", 3 * shape.horizon
+        printed = printed_shuffle(shape, trust.epsilon, trust.delta, split=split)
+        refuted = printed.refuted_from(float(trust.delta), moves)
+        worst, why = 0.0, printed.integers(float(trust.delta), moves)
+        if max(batches) >= refuted:
+            return Delivered(None, 1.0, why, refuted)
+        for users in sorted(set(batches), reverse=True):
+            bits, delta = printed.bits(users).bits, _validate.exact(trust.delta)
+            worst = max(worst, multiset_epsilon(users, bits, 2 * moves, delta))
+        if worst == math.inf:
+            return Delivered(None, 1.0, why, refuted)
+        return Delivered(worst, float(trust.delta), why, refuted)
 
     def seen(
-        self, guarantee: Guarantee, why: str | None = None, batches: Sequence[int] = ()
+        self, guarantee: Guarantee, view: Delivered | None = None, batches: Sequence[int] = ()
     ) -> Guarantee:
         """The guarantee of a run as printed: of the view that the printed protocol gives.
 
         Our simulation adds messages up; the analyser of 000 and 001 receives them as they are.
-        ``guarantee`` is that of the sums; ``why`` the view gives no more, for the size of this run
-        (None: of the reference).
+        ``guarantee`` is that of the sums; ``view`` what the messages deliver in this run (None: in
+        that of the reference).
         """
         if self.if_only_sums is None or guarantee.claimed is None:
             return guarantee
+        view = view or self.delivers
         largest = f"; the largest batch here had {max(batches):,} users" if batches else ""
         sums = f"({rounded_up(guarantee.epsilon)}, {rounded_up(guarantee.delta, 3)})"
-        note = f"{why or self.delivers.why}{largest}; if only sums were seen: {sums}"
         return replace(
             guarantee,
-            epsilon=math.inf,
-            delta=1.0,
+            epsilon=math.inf if view.epsilon is None else view.epsilon,
+            delta=view.delta,
             claimed=f"{guarantee.claimed} by paper {self.paper}",
-            assumptions=(*guarantee.assumptions, note),
+            assumptions=(
+                *guarantee.assumptions,
+                f"{view.why}{largest}; if only sums were seen: {sums}",
+                "the integers of different counters cannot be linked",
+            ),
         )
 
     def to_dict(self) -> "dict[str, Plain]":
@@ -265,14 +284,15 @@ _TOY = Reference(2, 2, 2, 10**8, 2.0, 0.0, "RandomMDP", _RANDOM)
 _TOY_DELTA = Reference(2, 2, 2, 10**8, 2.0, 0.1, "RandomMDP", _RANDOM)
 
 
-def _multiset(tau: int, refuted: int) -> Delivered:
+def _multiset(epsilon: float, tau: int, refuted: int) -> Delivered:
     """What the printed integers deliver: `PrintedShuffle.integers`, in its words."""
     why = (
         f"printed integers show their multiset, which betrays a user at every epsilon with "
-        f"probability 2^-ceil(tau/n) in a batch of n <= tau = {tau:,} users, 1 - tau/(2n) in a "
-        f"larger one: delta = 1e-05 is refuted from n = {refuted:,} on, nothing is proven below"
+        f"probability 1 - (1 - 2^-ceil(tau/n))^36 in a batch of n <= tau = {tau:,} users: "
+        f"delta = 1e-05 is refuted from n = {refuted:,} on; "
+        f"what holds in smaller batches is computed"
     )
-    return Delivered(None, 1.0, why, refuted)
+    return Delivered(epsilon, 1e-5, why, refuted)
 
 
 _SUMS = "the sums of the messages alone, for every batch size; far more noise than the claim needs"
@@ -431,7 +451,7 @@ _PRESETS = (
         "000",
         ("shuffle", "bits"),
         _RIVER,
-        _multiset(379_658, 23_729),
+        _multiset(0.08508, 379_658, 18_079),
         if_only_sums=Delivered(0.05702, 1e-5, _SUMS),
         constants={
             "beta'": Printed("beta", "Section V-A: not split"),
@@ -450,7 +470,7 @@ _PRESETS = (
         "001",
         ("shuffle", "bits"),
         _RIVER,
-        _multiset(500_068, 31_255),
+        _multiset(0.07288, 500_068, 23_813),
         if_only_sums=Delivered(0.04897, 1e-5, _SUMS),
         constants={
             "beta'": Printed("beta/(HXA)", "Section V"),

@@ -49,11 +49,12 @@ from fractions import Fraction
 from discreet import _validate
 from discreet.privacy.certificates import verify
 
-_BITS = 128
+_BITS = 96
 _ONE = 1 << _BITS
-_CUT = _ONE >> 60
-_FINE = 8
-"""Steps of either grid within a standard deviation: they raise epsilon by less than a percent."""
+_FINE = 4
+"""Steps of either grid within a standard deviation: they raise epsilon by about a percent."""
+_MOST = 1 << 15
+"""Further users alike are not counted, which only raises epsilon: sums of more take minutes."""
 _DIGITS = 10**5
 """Epsilon is found up to 1e-5, rounded up."""
 
@@ -81,24 +82,26 @@ def multiset_epsilon(users: int, bits: int, counters: int, delta: Fraction) -> f
     _validate.count(users=users, bits=bits, counters=counters)
     if Fraction(1, 1 << bits) > delta:
         return math.inf
-    sums, one = _sums(bits, alike(users))
-    base = 1 - Fraction(1, math.ceil(_FINE * math.sqrt(bits * alike(users)) / 2))
+    count, cut = min(_MOST, alike(users)), max(1, math.floor(delta * _ONE) >> 28)
+    sums, one = _sums(bits, count, cut)
+    base = 1 - Fraction(1, math.ceil(_FINE * math.sqrt(bits * count) / 2))
     backward = [(mass, k, one) for k, mass in sums if k]
     forward = [(mass * k // one, one, k) for k, mass in sums if mass * k >= one]
     powers = []
     for atoms in (forward, backward):
         lost = _ONE - sum(mass for mass, _, _ in atoms)
-        each = verify.crop(verify.dots(atoms, lost, base, _BITS), _CUT)
-        powers.append(_powers(each, counters))
+        each = verify.crop(verify.dots(atoms, lost, base, _BITS), cut)
+        powers.append(_powers(each, counters, cut))
     worst: float = 0
     for first, second in zip(powers[0], reversed(powers[1]), strict=True):
-        worst = _least(verify.compose(first, second, _BITS, _CUT), worst, delta, base)
+        worst = _least(verify.compose(first, second, _BITS, cut), worst, delta, base)
     return worst / _DIGITS
 
 
-def _sums(bits: int, count: int) -> tuple[list[tuple[int, int]], int]:
+def _sums(bits: int, count: int, cut: int) -> tuple[list[tuple[int, int]], int]:
     """Lower bounds on the masses of S on its grid, and the index of S = N (where Q = P)."""
-    scale = math.ceil(_FINE * math.sqrt(bits) / 2)
+    # Of few users a sum that is moved to zero weighs: an infinite loss.
+    scale = math.ceil(_FINE * math.sqrt(bits) / 2) * (1 + 16 // count)
     grid: dict[int, int] = {}
     for z, mass in _fair(bits):
         place, rest = divmod(z * scale, bits + 1 - z)
@@ -106,27 +109,32 @@ def _sums(bits: int, count: int) -> tuple[list[tuple[int, int]], int]:
         below = mass * (bits + 1 - z - rest) // (bits + 1 - z)
         grid[place] = grid.get(place, 0) + below
         grid[place + 1] = grid.get(place + 1, 0) + above
-    each = verify.crop(verify.gathered(grid, 0), _CUT)
-    first, masses, _ = verify.repeat(each, count, _BITS, _CUT, 0)
+    each = verify.crop(verify.gathered(grid, 0), cut)
+    first, masses, _ = verify.repeat(each, count, _BITS, cut, 0)
     return list(enumerate(masses, first)), count * scale
 
 
 def _fair(bits: int) -> list[tuple[int, int]]:
-    """Values of Binomial(bits, 1/2) and lower bounds on their probabilities."""
-    z, mass = bits // 2, (math.comb(bits, bits // 2) << _BITS) >> bits
-    found = []
-    while mass:
-        found.append((z, mass))
-        z, mass = z - 1, mass * z // (bits - z + 1)
-    mirrored = [(bits - z, mass) for z, mass in found if 2 * z != bits]
-    return found + mirrored
+    """Values of Binomial(bits, 1/2) and lower bounds on their probabilities.
+
+    Weights fall from the middle, and every step loses less than one unit.
+    """
+    z, weight, left = bits // 2, _ONE << _BITS, []
+    while weight:
+        left.append((z, weight))
+        weight = weight * z // (bits - z + 1)
+        z -= 1
+    unseen = len(left) ** 2 + verify.up(len(left) * (bits - z + 1), bits - 2 * z + 1)
+    both = left + [(bits - z, weight) for z, weight in left if 2 * z != bits]
+    total = sum(weight for _, weight in both) + 2 * unseen
+    return [(z, weight * _ONE // total) for z, weight in both]
 
 
-def _powers(each: verify.Masses, times: int) -> list[verify.Masses]:
+def _powers(each: verify.Masses, times: int, cut: int) -> list[verify.Masses]:
     """The same move 0, 1, ..., ``times`` times."""
     found: list[verify.Masses] = [(0, [_ONE], 0)]
     for _ in range(times):
-        found.append(verify.compose(found[-1], each, _BITS, _CUT))
+        found.append(verify.compose(found[-1], each, _BITS, cut))
     return found
 
 

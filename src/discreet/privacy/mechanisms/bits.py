@@ -125,7 +125,7 @@ class BitsBatch(BatchMechanism):
             range_ = " The papers claim it for epsilon < 1 only." if trust.epsilon >= 1 else ""
             warnings.warn(
                 f"The printed shuffle constants were used; with one message per bit they deliver "
-                f"{guarantee}. But {constants.integers(float(trust.delta))}.{range_}",
+                f"{guarantee}. But {constants.integers(float(trust.delta), moves)}.{range_}",
                 DiscreetWarning,
                 stacklevel=4,
             )
@@ -350,27 +350,29 @@ class PrintedShuffle:
             return NoiseBits(math.ceil(self.tau / users), 0.5)
         return NoiseBits(1, self.tau / (2 * users))
 
-    def refuted_from(self, delta: float) -> int:
-        """The least batch whose integers betray a user with a probability above ``delta``.
+    def refuted_from(self, delta: float, moves: int) -> int:
+        """The least batch of at most tau users whose integers betray one more often than ``delta``.
 
-        Of n <= tau users that is 2^-ceil(tau/n), of more 1 - tau/(2n) (`integer_messages_delta`).
+        Each of the 2·moves counters betrays with probability 2^-m (`integer_messages_delta`) if all
+        others went another way: 1 - (1 - 2^-m)^(2·moves). Some 1 - 2^-36 from tau users on.
         """
         _validate.probability(delta=delta)
-        bits = math.ceil(-math.log2(delta)) - 1  # the most fair bits that betray more often
-        if bits >= 1:
-            return math.ceil(self.tau / bits)
-        return math.floor(self.tau / (2 * (1 - delta))) + 1
+        _validate.count(moves=moves)
+        bits = 1  # the most that betray more often
+        while -math.expm1(2 * moves * math.log1p(-(0.5 ** (bits + 1)))) > delta:
+            bits += 1
+        return math.ceil(self.tau / bits)
 
-    def integers(self, delta: float) -> str:
+    def integers(self, delta: float, moves: int) -> str:
         """What is known of the printed protocol, whose integers the analyser sees, in one sentence.
 
         One wording for guarantees, warnings, lists and `discreet calibrate`.
         """
         return (
             f"printed integers show their multiset, which betrays a user at every epsilon with "
-            f"probability 2^-ceil(tau/n) in a batch of n <= tau = {self.tau:,.0f} users, "
-            f"1 - tau/(2n) in a larger one: delta = {rounded_down(delta, 6)} is refuted from "
-            f"n = {self.refuted_from(delta):,} on, nothing is proven below"
+            f"probability 1 - (1 - 2^-ceil(tau/n))^{2 * moves} in a batch of n <= tau = "
+            f"{self.tau:,.0f} users: delta = {rounded_down(delta, 6)} is refuted from "
+            f"n = {self.refuted_from(delta, moves):,} on; what holds in smaller batches is computed"
         )
 
     def delivered_epsilon(
