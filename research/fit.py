@@ -35,8 +35,6 @@ from research import parser
 
 REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
 """No constant of `discreet.offline` was chosen by looking at these."""
-DEVELOPMENT = ("RiverSwim", "DoubleChain", "SixArms", "Random-1", "Random-2", "Drifting-1")
-"""What was looked at instead."""
 CONTRADICTIONS = {
     "Renamed": "at one step the actions have each other's effects",
     "Last": "at the last step rewards are turned round",

@@ -12,10 +12,9 @@ from discreet.adversarial.entropy import (
     empty_columns,
     entropy_state,
     fill_columns,
-    row_major,
     solve_entropy,
 )
-from helpers.boxes import confidence_boxes, entropy_ftrl
+from helpers.boxes import confidence_boxes, entropy_ftrl, row_major
 from helpers.layers import random_boxes
 
 LAYERS = (1, 3, 4, 1)

@@ -8,7 +8,7 @@ from scipy import optimize, sparse
 
 from discreet.adversarial import occupancy as kernels
 from discreet.adversarial.barrier import barrier_state, barrier_step
-from discreet.adversarial.entropy import box_scale, entropy_state, row_major, solve_entropy
+from discreet.adversarial.entropy import box_scale, entropy_state, solve_entropy
 from discreet.adversarial.occupancy import (
     Boxes,
     check_gap,
@@ -22,6 +22,7 @@ from helpers.boxes import (
     confidence_boxes,
     entropy_ftrl,
     rolled,
+    row_major,
     upper_occupancy_bounds,
 )
 from helpers.layers import random_boxes, random_layered

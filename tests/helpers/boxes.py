@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.adversarial.barrier import barrier_state, barrier_step
-from discreet.adversarial.entropy import entropy_state, row_major, solve_entropy
+from discreet.adversarial.entropy import entropy_state, solve_entropy
 from discreet.adversarial.occupancy import Boxes, check_gap, upper_occupancy
 from discreet.mdp.dense import occupancy
 
@@ -38,6 +38,13 @@ def upper_occupancy_bounds(policy, boxes):
     bounds = np.zeros(given.shape)
     upper_occupancy(boxes, given, bounds)
     return bounds
+
+
+def row_major(state):
+    """The transitions of a solution as ``[H, X, A, X']``."""
+    horizon, width, actions = state.policy.shape
+    split = state.transitions.reshape(horizon, width, width, actions)
+    return np.ascontiguousarray(np.moveaxis(split, 1, 3))
 
 
 def entropy_ftrl(costs, boxes):

@@ -295,7 +295,7 @@ class EntropyState(NamedTuple):
     """Solution and workspace of one problem size; reused from solve to solve (warm start)."""
 
     policy: Floats  # [H, X, A], the solution
-    transitions: Floats  # [H, X', X·A], the solution (see `row_major`)
+    transitions: Floats  # [H, X', X·A], the solution
     potentials: Floats  # [H + 1, X], nu
     scales: Floats  # [H, X·A], the t of every block
     gains: Floats  # [H, X·A]
@@ -322,13 +322,6 @@ def entropy_state(widths: Ints, actions: int) -> EntropyState:
         columns=empty_columns(horizon, width, actions),
         system=empty_tridiagonal(horizon + 1, width),
     )
-
-
-def row_major(state: EntropyState) -> Floats:
-    """The transitions of a solution as ``[H, X, A, X']``."""
-    horizon, width, actions = state.policy.shape
-    split = state.transitions.reshape(horizon, width, width, actions)
-    return np.ascontiguousarray(np.moveaxis(split, 1, 3))
 
 
 @kernel

@@ -326,10 +326,10 @@ def sequences(
     }
 
 
-def stream_paths(mechanism: ContinualMechanism, watch: int = _SHORT) -> Iterator[Path]:
-    """All ways through continual releases, the first ``watch`` releases."""
+def stream_paths(mechanism: ContinualMechanism) -> Iterator[Path]:
+    """All ways through the first continual releases."""
     for name in WAYS:
-        yield stream_path(mechanism, name, watch)
+        yield stream_path(mechanism, name)
 
 
 def stream_path(mechanism: ContinualMechanism, name: str, watch: int = _SHORT) -> Path:

@@ -277,11 +277,9 @@ class TableRows:
         return TableRows(*(getattr(self, f.name)[chosen] for f in fields(self)))
 
 
-def read_rows(
-    source: Source, layout: Layout, problems: Problems | None = None
-) -> tuple[TableRows, list[str]]:
+def read_rows(source: Source, layout: Layout) -> tuple[TableRows, list[str]]:
     """All rows of a table, and the names of its users, once for every episode."""
-    reader = _Reader(source, layout, problems or Problems())
+    reader = _Reader(source, layout, Problems())
     parts = list(reader.parts())
     if not sum(map(len, parts)):
         raise InvalidInputError("Expected at least one row, got a table without any.")

@@ -81,8 +81,8 @@ class RegretRecorder:
     cumulative regret at each itself.
     """
 
-    def __init__(self, episodes: int, per_decade: int = 20) -> None:
-        self.points = record_points(episodes, per_decade)
+    def __init__(self, episodes: int) -> None:
+        self.points = record_points(episodes)
         self.episode = 0
         self.total = 0.0
         self._values: list[float] = []

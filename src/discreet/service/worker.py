@@ -126,7 +126,6 @@ def analyse(
     config: AnalyserConfig,
     *,
     rehearsal: bool = False,
-    at: At = nothing_happens,
     log_format: Format = "text",
     watched: Watched = lambda *_: contextlib.nullcontext(lambda _: None),
     accepted: int | None = None,
@@ -136,7 +135,7 @@ def analyse(
     ended = threading.Event()
     on_signals(lambda: _end(ended))
     with working_alone(config):
-        analyser = make_analyser(config, rehearsal=rehearsal, at=at, accepted=accepted)
+        analyser = make_analyser(config, rehearsal=rehearsal, accepted=accepted)
         log.info("the analyser works with the shuffler at %s", config.url)
         try:
             with watched(analyser, config) as look:

@@ -677,7 +677,7 @@ def _models(
                     name,
                     epsilon=epsilon,
                     delta=delta or (_DELTA if name == "shuffle" else 0.0),  # it is never pure
-                    participations=getattr(own, "participations", 1),
+                    participations=own.participations,
                 )
             check_trust(spec, model)
             yield model

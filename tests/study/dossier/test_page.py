@@ -289,6 +289,17 @@ def test_several_releases_are_charged_in_words(tmp_path, files):
     assert "charged" not in page_of(files, 1)
 
 
+def test_batches_of_a_service_are_of_tickets_not_of_people(files):
+    entries = [json.loads(line) for line in files["ledger.jsonl"].splitlines()]
+    for entry in entries:
+        if entry["kind"] == "batch":
+            entry["note"] = {"manifest": "0"}
+    served, named = page_of(with_entries(files, entries), 0), page_of(files, 0)
+    assert served.count("of different tickets") == named.count("of different people") == 2
+    assert "A ticket is used once" in served and "A person takes part once" in named
+    assert "of different people" not in served and "ticket" not in named
+
+
 def test_without_a_certificate_nothing_is_called_certified(tmp_path, files):
     assert "<td>certified</td>" in page_of(files, 0)
     study = small(tmp_path / "study.db")

@@ -421,21 +421,17 @@ def network_of(
 
 
 class Flow(NamedTuple):
-    """Flow-consistent counts with the certificate of the solve.
+    """Flow-consistent counts.
 
     Attributes:
         transitions: ``[H, S, A, S]``, zero outside the support, or ``[R, S]`` if the noisy
             counts were given as rows.
         visits: ``[H, S, A]`` or ``[R]``.
-        imbalance: the largest violation of a flow equation, in users.
-        iterations: Newton steps.
         dropped_out: users who have left the policy by each step, if more have than noise explains.
     """
 
     transitions: FloatArray
     visits: FloatArray
-    imbalance: float
-    iterations: int
     dropped_out: FloatArray | None = None
 
 
@@ -581,7 +577,7 @@ def _projected(
         visits = inflow_visits(transitions, rows, horizon)
     gone = measurements.dropped_out
     dropped_out = None if gone is None else other[other.size - len(gone) :]
-    return Flow(transitions, visits, float(worst), int(iterations), dropped_out)
+    return Flow(transitions, visits, dropped_out)
 
 
 def _spread_out(rows: FloatArray, inside: BoolArray) -> FloatArray:

@@ -379,7 +379,6 @@ class Demo:
         leave: places of every batch for people at the page.
         port: of the shuffler; 0 takes a free one.
         through: where the others find it, if something stands between them.
-        ca_file: who vouches for that.
     """
 
     def __init__(
@@ -390,7 +389,6 @@ class Demo:
         leave: int = 0,
         port: int = 0,
         through: str = "",
-        ca_file: str = "",
     ) -> None:
         self.arrangement = arrangement
         port = port or free_port()
@@ -398,7 +396,7 @@ class Demo:
         page = f"127.0.0.1:{free_port()}"
         self.page = f"http://{page}/"
         url = through or self.url
-        self.service = set_up(folder, arrangement, url, port, page=page, ca_file=ca_file)
+        self.service = set_up(folder, arrangement, url, port, page=page)
         (folder / "logs").mkdir()
         self.shuffler, self.analyser = (self._role(name) for name in ("shuffler", "analyser"))
         parts = 1 if leave else PARTS  # two would both see the last free place

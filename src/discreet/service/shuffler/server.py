@@ -81,13 +81,7 @@ def make_shuffler(
     )
 
 
-def serve(
-    config: ShufflerConfig,
-    *,
-    rehearsal: bool = False,
-    at: At = nothing_happens,
-    log_format: Format = "text",
-) -> None:
+def serve(config: ShufflerConfig, *, rehearsal: bool = False, log_format: Format = "text") -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
     set_up_logging(log_format)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # it waits until all is read once
@@ -98,7 +92,7 @@ def serve(
         check_proxied(places, config.behind_proxy)
         listeners = [stack.enter_context(listen(host, port)) for host, port in places]
         files = [config, *(ShufflerConfig.read(config.path(name)) for name in config.studies)]
-        shufflers = [make_shuffler(one, rehearsal=rehearsal, at=at) for one in files]
+        shufflers = [make_shuffler(one, rehearsal=rehearsal) for one in files]
         check_studies(shufflers)
         app = Studies([(one, file.model) for one, file in zip(shufflers, files, strict=True)])
         where = " and ".join("http://{}:{}".format(*one.getsockname()[:2]) for one in listeners)

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from discreet.service import health
 from discreet.service.protocol import canonical, manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
-from discreet.service.shuffler.shuffler import CODES, Shuffler
+from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.store import ACCEPTED
 
 log = logging.getLogger("discreet.service.shuffler.web")
@@ -62,57 +62,30 @@ class Operation(NamedTuple):
         name: of the method that does it.
         method: of HTTP.
         path: with its parameters in braces.
-        answers: status -> media type of what it gives; empty if it gives nothing.
-        problems: codes with which it may refuse, besides ``busy`` and ``broken``.
         analyser: only the analyser may.
     """
 
     name: str
     method: str
     path: str
-    answers: dict[int, str]
-    problems: tuple[str, ...] = ()
     analyser: bool = False
 
 
-_JSON = {200: "application/json"}
-_BYTES = {200: BYTES}
-_UNKNOWN = ("unknownBatch", "notFound")
-_BATCH = (*_UNKNOWN, "notFull", "batchExpired")
-_ANNOUNCE = (
-    *_UNKNOWN,
-    "tooLarge",
-    "tooSlow",
-    "wrongLength",
-    "badSignature",
-    "unknownVersion",
-    "badManifest",
-    "badDeadline",
-    "forbiddenMutation",
-    "batchPending",
-)
 OPERATIONS = (  # reports are almost all that a shuffler is asked: first
-    Operation("report", "POST", "/v1/reports", {201: ""}, CODES),
-    Operation("charter", "GET", "/v1/charter", _JSON),
-    Operation("manifest", "GET", "/v1/manifest", _BYTES, ("noOpenBatch",)),
-    Operation("manifest_at", "GET", "/v1/manifests/{number}", _BYTES, _UNKNOWN),
-    Operation("announce", "PUT", "/v1/batches/{number}", {200: "", 201: ""}, _ANNOUNCE, True),
-    Operation("state", "GET", "/v1/batches/{number}", _JSON, _UNKNOWN, True),
-    Operation(
-        "messages",
-        "GET",
-        "/v1/batches/{number}/messages/{place}",
-        _BYTES,
-        (*_BATCH, "batchDone", "batchAbandoned"),
-        True,
-    ),
-    Operation("done", "POST", "/v1/batches/{number}/done", {200: ""}, _BATCH, True),
-    Operation("studies", "GET", "/v1/studies", _JSON),
-    Operation("alive", "GET", "/livez", _JSON),
-    Operation("ready", "GET", "/readyz", _JSON | {503: "application/json"}),
-    Operation("metrics", "GET", "/metrics", {200: "text/plain"}),
-    Operation("index", "GET", "/", {200: "text/html"}),
-    Operation("file", "GET", "/page/{name}", {200: ""}, ("notFound",)),
+    Operation("report", "POST", "/v1/reports"),
+    Operation("charter", "GET", "/v1/charter"),
+    Operation("manifest", "GET", "/v1/manifest"),
+    Operation("manifest_at", "GET", "/v1/manifests/{number}"),
+    Operation("announce", "PUT", "/v1/batches/{number}", analyser=True),
+    Operation("state", "GET", "/v1/batches/{number}", analyser=True),
+    Operation("messages", "GET", "/v1/batches/{number}/messages/{place}", analyser=True),
+    Operation("done", "POST", "/v1/batches/{number}/done", analyser=True),
+    Operation("studies", "GET", "/v1/studies"),
+    Operation("alive", "GET", "/livez"),
+    Operation("ready", "GET", "/readyz"),
+    Operation("metrics", "GET", "/metrics"),
+    Operation("index", "GET", "/"),
+    Operation("file", "GET", "/page/{name}"),
 )
 
 

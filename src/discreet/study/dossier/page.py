@@ -258,13 +258,17 @@ real people.</div>"""
         source = "from the operating system" if central else "on each participant's device"
         source = f"from a seed ({SIMULATED})" if self.rehearsed else source
         charged = "A person's whole participation is charged."
+        served = any("manifest" in (entry.get("note") or {}) for entry in self.batches)
+        whom, takes = "people", "A person takes part"
+        if served:  # who holds a ticket nobody knows here
+            whom, takes = "tickets", "A ticket is used"
         if self.releases > 1:
             charged = f"A batch was opened again: {self.releases} releases are charged."
         for text in f"""\
 Neighbours: the same participants, who differ in {self.guarantee.unit}, replaced by any other.
-Releases: one for each batch of different people, {len(self.batches):,} so far. A person takes \
-part {"once" if most == 1 else f"up to {most} times"}; nothing is renewed.
-Composition: within a release exact, over all counters at once; batches are of different people, \
+Releases: one for each batch of different {whom}, {len(self.batches):,} so far. {takes} \
+{"once" if most == 1 else f"up to {most} times"}; nothing is renewed.
+Composition: within a release exact, over all counters at once; batches are of different {whom}, \
 or composed exactly for who comes again. {charged}
 Post-processing: counts are made consistent, a model is estimated, a policy is computed, from \
 releases alone.
