@@ -262,7 +262,7 @@ def studies(book: Book) -> None:
         for week in (1, 2, 3):
             kept = ("--encoder", f"{trust}-encoder.json") if encodes else ()
             ask = ("study", "ask", file, "--policy", f"{trust}-asked.json", *kept)
-            book.run(*ask, label=f"{' '.join(ask)} (week {week})")
+            book.run(*ask, "--force", label=f"{' '.join(ask)} (week {week})")
             book.file(f"study ask, week {week}", f"{trust}-asked.json")
             told = reports(file, week) if encodes else [table(file, week)]
             book.run("study", "tell", file, *told, label=f"study tell {file} (week {week})")

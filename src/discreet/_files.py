@@ -135,8 +135,6 @@ def _flush_folder(folder: Path) -> None:
 Row: TypeAlias = "Mapping[str, Plain]"
 TABLES = (".json", ".csv")
 """Endings of the files that `write_rows` writes."""
-CSV_MARK = ",guarantee\n"
-"""How the first line of its CSV files ends."""
 
 
 def write_rows(path: str | Path, rows: Sequence[Row], about: Row) -> None:

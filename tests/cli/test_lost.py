@@ -228,8 +228,6 @@ WRITERS = {
     ("plan", "plot"): (f"{WORDS['plan'][0]} --plot", ".svg", "design.toml"),
 }
 """The options that name a file to write: words, an ending, and an input of the command."""
-OURS = {one for one in WRITERS if one[0] not in ("design", "plan")}
-"""Those that write over what the same command wrote before."""
 
 
 def test_every_option_that_writes_a_file_is_tried_here():
@@ -293,18 +291,19 @@ def test_no_file_that_is_there_is_written_over(writer, there, folder, discreet):
         assert (everything_in(folder), path.lstat().st_ino) == before or there is dangling
 
 
-@pytest.mark.parametrize("writer", sorted(OURS), ids=" ".join)
-def test_what_the_command_wrote_before_is_written_again(writer, folder, discreet):
+@pytest.mark.parametrize("writer", WRITERS, ids=" ".join)
+def test_what_the_command_wrote_before_is_there_too(writer, folder, discreet):
     words, ending, _ = WRITERS[writer]
     path = folder / f"own{ending}"
-    for _ in range(2):
-        code, _, err = discreet(*words.split(), str(path))
-        assert code == 0, err
-    others = [("study policy study.db --output", ".csv"), (f"{FIT} --output", ".json")]
-    for words, ending in others:
-        for _ in range(2):
-            assert discreet(*words.split(), str(folder / f"other{ending}"))[0] == 0
-        (folder / f"other{ending}").unlink()
+    assert discreet(*words.split(), str(path))[0] == 0
+    looks = "discreet-fit-1 discreet-policy-1 discreet-batch-request-1 discreet-certificate/1"
+    for like in (path.read_bytes(), f'a,guarantee\n"encoder": " {looks}'.encode()):
+        path.write_bytes(like)
+        before = everything_in(folder)
+        code, out, err = discreet(*words.split(), str(path))
+        assert (code, out) == (2, "") and "which is there already" in err
+        assert everything_in(folder) == before
+    assert discreet(*words.split(), str(path), "--force")[0] == 0
 
 
 @pytest.mark.parametrize(

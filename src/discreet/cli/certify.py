@@ -81,7 +81,7 @@ def proof(
     if design is not None:
         raise InvalidInputError("--for belongs to --verify FILE: give the certificate, too.")
     if output is not None:
-        check_target(output, force=force, marks=["discreet-certificate/"])
+        check_target(output, force=force)
     _check_reach(guarantee, release)
     from discreet.privacy.certificates.document import NOT_COVERED, CertificateError, certify
 

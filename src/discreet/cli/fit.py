@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet._files import CSV_MARK, TABLES
+from discreet._files import TABLES
 from discreet.cli.options import Force, Json, grouped
 from discreet.cli.output import Progress, answer, check_target, warn, warn_of_guarantee
 from discreet.cli.study import DesignOptions, Rehearsal
@@ -60,7 +60,7 @@ def fitted(
 
     With --policy: estimate what a given policy would earn, and what is earned today.
     """
-    from discreet.offline.fit import FORMAT, Fit
+    from discreet.offline.fit import Fit
 
     written = design.read()
     trust = written.trust_model
@@ -68,7 +68,7 @@ def fitted(
     charges = _ledger(ledger, budget, table)
     if output is not None:  # known before the release, which is made once
         inputs = [table, charges.path, design.design, policy]
-        check_target(output, *TABLES, force=force, marks=[FORMAT, CSV_MARK], inputs=inputs)
+        check_target(output, *TABLES, force=force, inputs=inputs)
     given = None if policy is None else _read_policy(policy, output, written.vocabulary)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))

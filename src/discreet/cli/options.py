@@ -26,9 +26,7 @@ Head = Annotated[
 
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Write over a file that is there and that this command did not write."
-    ),
+    typer.Option("--force", help="Write over a file that is there."),
 ]
 
 

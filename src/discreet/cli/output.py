@@ -103,7 +103,6 @@ def check_target(
     path: Path,
     *endings: str,
     force: bool,
-    marks: Sequence[str] = (),
     inputs: Sequence[Path | None] = (),
 ) -> None:
     """Refuse an output that would be written over something, before anything else is done.
@@ -112,7 +111,6 @@ def check_target(
         path: of the file to write.
         endings: that it may have.
         force: what is there may be lost, unless it is an input.
-        marks: one of them stands near the beginning of every file that this command writes.
         inputs: what else the command reads or writes.
     """
     check_output(path, *endings)
@@ -122,16 +120,13 @@ def check_target(
                 f"Expected an output that is no input, got {str(path)!r} for both; give another "
                 f"name. Nothing was written."
             )
-    if not os.path.lexists(path) or (path.is_file() and (force or _marked(path, marks))):
+    if not os.path.lexists(path) or (path.is_file() and force):
         return
-    if not path.is_file():
-        problem, remedy = "which is no file", "name one"
-    else:
-        problem = "which holds something else" if marks else "which is there already"
-        remedy = "give another name, or --force to lose what it holds"
-    what = "a new file, or one that this command wrote" if marks else "a new file"
+    problem = "which is no file; name one"
+    if path.is_file():
+        problem = "which is there already; give another name, or --force to lose what it holds"
     raise InvalidInputError(
-        f"Expected {what}, got {str(path)!r}, {problem}; {remedy}. Nothing was written."
+        f"Expected a new file, got {str(path)!r}, {problem}. Nothing was written."
     )
 
 
@@ -140,12 +135,6 @@ def _same(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return str(one.resolve()).casefold() == str(other.resolve()).casefold()
-
-
-def _marked(path: Path, marks: Sequence[str]) -> bool:
-    with path.open("rb") as file:
-        beginning = file.read(4096)
-    return any(mark.encode() in beginning for mark in marks)
 
 
 def echo_json(value: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer import Option
 
-from discreet._files import CSV_MARK, TABLES
+from discreet._files import TABLES
 from discreet._types import JsonObject, Plain
 from discreet.cli.options import (
     Force,
@@ -281,14 +281,12 @@ def ask(
 ) -> None:
     """Show the policy for the next users. It stays the same until their data are told."""
     from discreet._files import write_text
-    from discreet.study.files import REQUEST, how, request_rows
+    from discreet.study.files import how, request_rows
 
     if policy is not None:
-        check_target(
-            policy, *TABLES, force=force, marks=[REQUEST, CSV_MARK], inputs=[file, encoder]
-        )
+        check_target(policy, *TABLES, force=force, inputs=[file, encoder])
     if encoder is not None:
-        check_target(encoder, ".json", force=force, marks=['"encoder": "'], inputs=[file])
+        check_target(encoder, ".json", force=force, inputs=[file])
     study = _opened(file, head, to_read=True)
     asked = study.ask()
     if encoder is not None and not study.encoded:
@@ -446,10 +444,10 @@ def policy(
     json: Json = False,
 ) -> None:
     """Show the recommended policy, with its evidence, and where the default stays (defer)."""
-    from discreet.study.files import FORMAT, rows_of
+    from discreet.study.files import rows_of
 
     if output is not None:
-        check_target(output, *TABLES, force=force, marks=[FORMAT, CSV_MARK], inputs=[file])
+        check_target(output, *TABLES, force=force, inputs=[file])
     study = _opened(file, head, to_read=True)
     found = study.answer
     rows = rows_of(found, study.names)
@@ -485,8 +483,7 @@ def bundle(
     """Write a zip file with the dossier and everything that a reviewer needs to check it."""
     study = _opened(file, head, to_read=True)
     where = file.with_suffix(".zip") if output is None else output
-    marks = ["The bundle of the study"]
-    check_target(where, ".zip", force=force, marks=marks, inputs=[file])
+    check_target(where, ".zip", force=force, inputs=[file])
     with Progress(quiet=json) as progress:
         digest = study.bundle(where, progress)
     plain = {"study": str(file), "bundle": str(where), "sha256": digest, **_guaranteed(study)}
