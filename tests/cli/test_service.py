@@ -92,6 +92,12 @@ def test_a_service_is_founded_by_the_file_of_a_design(discreet, tmp_path):
     assert not (tmp_path / "b").exists()
 
 
+def test_the_help_of_init_offers_what_a_service_takes(discreet):
+    shown = " ".join(discreet("service", "init", "-h")[1].replace("│", " ").split())
+    assert "at most 0.95, the default" in shown and "shuffle, which is all" in shown
+    assert "central, local" not in shown
+
+
 def test_bad_input_is_one_sentence(discreet, folder, tmp_path):
     for arguments, sentence in (
         (("status", "--url", "http://127.0.0.1:9"), "Cannot reach"),

@@ -61,6 +61,8 @@ def test_what_is_no_world_and_no_trust_model_is_one_sentence(mdp, changes, sente
         ({"learner": None}, "Expected learner='flow-ucb', for instance"),
         ({"learner": dict}, "got <class 'dict'>"),
         ({"learner": "pe", "paper": "001"}, r"write discreet\.run_paper\('001', mdp, epsilon=1"),
+        ({"paper": "001", "epsilon": 1}, r"write discreet\.run_paper\('001', mdp, epsilon=1"),
+        ({"trust": discreet.Central(1)}, "Expected learner='flow-ucb', for instance"),
         ({"learner": "pe", "epsilon": 1}, "epsilon in a trust model"),
         ({"learner": "pe", "delta": 1e-5}, "delta in a trust model"),
         ({"learner": OwnSettings()}, "settings of a registered learner, got a OwnSettings"),

@@ -93,6 +93,11 @@ def test_a_misspelt_mechanism_is_answered_with_the_right_one():
         Central(1, mechanism="gaussian").resolve("continual")
 
 
+def test_a_mechanism_of_streams_is_no_batch_and_says_where_it_is():
+    with pytest.raises(UnsupportedError, match="got 'toeplitz', which is for streams"):
+        Central(1, 1e-6, mechanism="toeplitz").calibrate(SHAPE)
+
+
 def test_a_shuffler_has_no_stream():
     with pytest.raises(UnsupportedError, match="Shuffle has no continual release"):
         Shuffle(1, 1e-6).calibrate_stream(SHAPE, episodes=4)

@@ -43,10 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("plan:command", "What a study of each size and guarantee finds, before it starts."),
     "study": ("study:app", "A study with real people, over weeks: start, ask, tell, close."),
     "fit": ("fit:command", "Learn a policy from logged episodes, under a guarantee."),
-    "check": (
-        "check:app",
-        "Check environments, learners, mechanisms, studies, or a table of yours.",
-    ),
+    "check": ("check:app", "Check environments, learners, mechanisms, or a table of yours."),
     "bench": ("bench:command", "Measure speed against peers (from a clone)."),
     "service": ("service:app", "Private learning from real devices: one command per role."),
 }

@@ -71,11 +71,26 @@ class Terms:
     ] = "a study with discreet"
 
 
+@dataclass(frozen=True)
+class _Shuffled(DesignOptions):
+    """The design of a service."""
+
+    trust: Annotated[
+        str | None, typer.Option(help="shuffle, which is all that a service takes.")
+    ] = None
+    honest: Annotated[
+        float | None,
+        typer.Option(
+            help="The fraction of users who add their noise honestly, at most 0.95, the default."
+        ),
+    ] = None
+
+
 @app.command("init")
 @grouped
 def init(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
-    design: DesignOptions,
+    design: _Shuffled,
     learning: Learning,
     terms: Terms,
     url: Annotated[str, typer.Option(help="Address of the shuffler.")] = _URL,

@@ -47,7 +47,7 @@ own."""
 def learn(
     mdp: TabularMDP | LayeredMDP | Simulator,
     *,
-    learner: Learner,
+    learner: Learner = "",
     trust: TrustModel | None = None,
     episodes: int,
     seed: int = 0,
@@ -71,17 +71,17 @@ def learn(
     Returns:
         The exact expected regret curve, the last policy and the guarantee delivered.
     """
+    if "paper" in settings:
+        raise InvalidInputError(
+            f"learn(paper=...) is run_paper(...) now; write "
+            f"discreet.run_paper({settings['paper']!r}, mdp, epsilon=1, episodes={episodes})."
+        )
     for name in ("epsilon", "delta"):
         if name in settings:
             raise InvalidInputError(
                 f"Expected {name} in a trust model, got {name}={settings[name]!r}; write "
                 f"trust=discreet.Central({name}={settings[name]!r})."
             )
-    if "paper" in settings:
-        raise InvalidInputError(
-            f"learn(paper=...) is run_paper(...) now; write "
-            f"discreet.run_paper({settings['paper']!r}, mdp, epsilon=1, episodes={episodes})."
-        )
     spec, own = specified(learner)
     return _learn(mdp, spec, trust, episodes, RunSeeds(seed, run), {**own, **settings})
 
@@ -127,7 +127,7 @@ def run_paper(
 
 def specified(learner: Learner) -> tuple[LearnerSpec, dict[str, Any]]:
     """A specification, and the settings that came with it."""
-    if isinstance(learner, str):
+    if isinstance(learner, str) and learner:
         return get_learner(learner), {}
     if isinstance(learner, LearnerSpec):
         return learner, {}

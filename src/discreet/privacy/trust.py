@@ -169,6 +169,12 @@ class TrustModel:
         asked = self.mechanism
         if asked == "auto":
             return self._default(schedule)
+        if asked not in table and asked in mechanisms(self.name, "continual"):
+            raise UnsupportedError(
+                f"Expected a mechanism of batches, got {asked!r}, which is for streams: `discreet "
+                f"calibrate --schedule continual`, `discreet certify --episodes N`, "
+                f"`calibrate_stream` in Python."
+            )
         if asked not in table:
             raise UnknownNameError(f"{schedule} mechanism of {type(self).__name__}", asked, table)
         return asked
