@@ -44,6 +44,11 @@ def test_time_and_memory_grow_with_users_and_runs(rehearsals):
     assert max(users for _, users in rehearsals) < 10**6
 
 
+def test_batches_take_the_memory_of_no_user(rehearsals):
+    few, many = (forecast(tasks_of(experiment("flow-ucb", episodes=[n]))) for n in (10**3, 10**9))
+    assert few.bytes == many.bytes
+
+
 def test_every_kind_is_rehearsed_once_at_its_largest(rehearsals):
     trusts = [{"model": "none"}, {"model": "local", "epsilon": [0.5, 1.0, 2.0]}]
     tasks = tasks_of(experiment("dp-ucbvi", runs=2, episodes=[100, 150], trusts=trusts))

@@ -10,7 +10,9 @@ from discreet.learners.registry import get_learner
 
 _USERS = {"continual": 2_000, "batch": 20_000}  # of a rehearsal
 _BATCHES_PER_DECADE = 5.0  # for each batch of the rehearsal: flow-ucb on ICU-Sepsis
-_PER_USER = 60.0  # bytes of a run: a stream of noise and what is recorded
+_PER_USER = (
+    60.0  # bytes of a run that plays them one by one: a stream of noise and what is recorded
+)
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals, without compilation
 _START = 1.5  # seconds in which a worker process starts and loads
@@ -66,7 +68,8 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
     rehearsal = time.monotonic() - began
     last = costs[next(reversed(costs))]
     total = sum(costs.get(_kind(cell), last)(cell.episodes) for cell in ordered)
-    each, waiting = _resident() + _PER_USER * ordered[-1].episodes, _START * (processes > 1)
+    played = max((cell.episodes for cell in ordered if not _in_batches(cell)), default=0)
+    each, waiting = _resident() + _PER_USER * played, _START * (processes > 1)
     return Forecast(
         runs=len(tasks),
         seconds=rehearsal + total / processes + waiting,
@@ -82,14 +85,19 @@ def _kind(cell: Cell) -> str:
     return repr((cell.environment, cell.learner, trust))
 
 
+def _in_batches(cell: Cell) -> bool:
+    """Whether users are counted by batches, and not played one by one."""
+    batch = get_learner(cell.learner.name).schedule == "batch"
+    return batch and "reward_range" not in cell.environment.parameters  # where there is no model
+
+
 def _rehearse(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
     """Seconds of a run by its users, from one with a part of them; and the seconds that it took.
 
     A continual learner pays per user. A batch learner pays per batch, and batches grow with the
     logarithm of the users, unless users are played one by one.
     """
-    played = "reward_range" in cell.environment.parameters  # no model: every user takes time
-    batch = get_learner(cell.learner.name).schedule == "batch" and not played
+    batch = _in_batches(cell)
     users = min(_USERS["batch" if batch else "continual"], max(cell.episodes // 2, 1))
     first = _executed(cell, min(users, 200))  # compiles and calibrates
     if first.error is not None:
