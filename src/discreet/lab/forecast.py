@@ -10,9 +10,7 @@ from discreet.learners.registry import get_learner
 
 _USERS = {"continual": 2_000, "batch": 20_000}  # of a rehearsal
 _BATCHES_PER_DECADE = 5.0  # for each batch of the rehearsal: flow-ucb on ICU-Sepsis
-_PER_USER = (
-    60.0  # bytes of a run that plays them one by one: a stream of noise and what is recorded
-)
+_PER_USER = 60.0  # bytes for each user who is played: a stream of noise and what is recorded
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals, without compilation
 _START = 1.5  # seconds in which a worker process starts and loads
