@@ -16,7 +16,6 @@ from discreet.privacy.mechanisms.bits import (
     _least_share,
     integer_messages_delta,
     printed_shuffle,
-    printed_total_beta,
     whole_vectors_delta,
 )
 
@@ -57,11 +56,6 @@ def test_whole_vectors_link_the_cells_of_one_user():
     assert whole_vectors_delta(each, 6) == pytest.approx(0.93, abs=0.01)
     assert whole_vectors_delta(each, 18) > 0.999
     assert whole_vectors_delta(each, 1) < whole_vectors_delta(each, 2)
-
-
-def test_printed_beta_adds_up_to_more_than_beta_in_small_problems():
-    assert printed_total_beta(Shape(states=2, actions=2, horizon=5), 1e-6) == 1.5e-6
-    assert printed_total_beta(Shape(states=4, actions=2, horizon=5), 1e-6) < 1e-6
 
 
 def test_printed_bits_switch_at_tau():

@@ -297,7 +297,7 @@ BATCH_WAYS: dict[
 ] = {RELEASE: _release, SIMULATE: _simulate, REPORTS: _reports}
 
 
-# Continual releases: counts added, reports added, blocks of randomness by the rule, and a disk.
+# Continual releases: counts added, and blocks of randomness by the rule.
 
 
 def sequences(

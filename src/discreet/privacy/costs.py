@@ -58,8 +58,8 @@ class CalibrationReport:
             cells of each user and the probability that one is not dummy.
         parties: shuffle by histograms only: what each party sees, and both together.
         run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.
-        noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
-            their number of ones comes from a table.
+        noise_bits: shuffle only: noise bits per user and counter, their probability, and how
+            many fair bits the noise of a counter is as good as.
         concentrated: rho of zero-concentrated privacy, where the noise is Gaussian.
         implies: guarantees that follow, each with its reason.
     """

@@ -22,7 +22,6 @@ from discreet.privacy.accounting.closed_forms import (
 from discreet.privacy.accounting.distributions import (
     binomial_pmf,
     discrete_gaussian_pmf,
-    discrete_laplace_pmf,
     table_pmf,
 )
 from discreet.privacy.accounting.losses import (
@@ -34,6 +33,7 @@ from discreet.privacy.accounting.losses import (
     epsilon_of_shifts,
 )
 from discreet.privacy.trust import Central
+from helpers.lattices import discrete_laplace_pmf
 
 
 def enumerated_delta(noise, ups, downs, epsilon):

@@ -11,16 +11,18 @@ from discreet.privacy.accounting.closed_forms import gaussian_delta, zcdp_epsilo
 from discreet.privacy.accounting.distributions import (
     binomial_pmf,
     discrete_gaussian_pmf,
-    discrete_laplace_pmf,
 )
 from discreet.privacy.accounting.lattice import (
     discrete_gaussian_delta,
-    discrete_gaussian_epsilon,
     discrete_laplace_delta,
-    discrete_laplace_epsilon,
 )
 from discreet.privacy.accounting.losses import delta_of_moves, epsilon_of_moves
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
+from helpers.lattices import (
+    discrete_gaussian_epsilon,
+    discrete_laplace_epsilon,
+    discrete_laplace_pmf,
+)
 from helpers.oracles import library_gaussian, library_laplace, library_table, renyi
 
 

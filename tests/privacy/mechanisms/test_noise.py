@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.accounting.distributions import (
     discrete_gaussian_pmf,
-    discrete_laplace_pmf,
     table_pmf,
 )
 from discreet.privacy.mechanisms.noise import (
@@ -21,6 +20,7 @@ from discreet.privacy.mechanisms.noise import (
     lower_envelope,
 )
 from discreet.privacy.mechanisms.randomized_response import FlipTail
+from helpers.lattices import discrete_laplace_pmf
 from helpers.sampling import sampler
 
 LAWS = [Laplace(0.3), Laplace(7.5), Gaussian(0.4), Gaussian(6.0), Bounded(40)]

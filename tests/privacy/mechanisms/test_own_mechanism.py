@@ -65,7 +65,6 @@ OWN = {
         Coins,
         pure=True,
         randomises=True,
-        on_devices=True,
         certified_as="split",
     ),
 }

@@ -281,12 +281,6 @@ def _exp_below(x: Fraction) -> Fraction:
     return Fraction(total, one)
 
 
-def laplace_epsilon(scale: float, l1: float) -> float:
-    """The pure epsilon that (discrete) Laplace noise delivers: exactly L1 / scale."""
-    _validate.positive(scale=scale, l1=l1)
-    return float(l1 / scale)
-
-
 def laplace_variance(scale: float) -> float:
     """Variance of the discrete Laplace distribution: 2q/(1-q)² with q = exp(-1/scale).
 

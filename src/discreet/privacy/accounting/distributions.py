@@ -59,15 +59,6 @@ def discrete_gaussian_pmf(sigma: float) -> NoisePmf:
     return NoisePmf(-reach, log - math.log(np.exp(log).sum()), _OUTSIDE)
 
 
-def discrete_laplace_pmf(scale: float) -> NoisePmf:
-    """P(x) = tanh(1/(2·scale)) · exp(-|x| / scale), cut where exp(-75) of the mass remains."""
-    check_scale(scale=scale)
-    reach = math.ceil(75 * scale) + 1
-    _check_table(2 * reach, "scale", scale)
-    log = -np.abs(np.arange(-reach, reach + 1)) / scale
-    return NoisePmf(-reach, log + math.log(math.tanh(0.5 / scale)), _OUTSIDE)
-
-
 def binomial_pmf(trials: int, probability: float) -> NoisePmf:
     """Sum of ``trials`` bits; the table is cut only beyond 12 standard deviations (plus 100).
 

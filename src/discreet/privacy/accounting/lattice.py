@@ -19,7 +19,6 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray
 from discreet.errors import CalibrationError
-from discreet.privacy.accounting.closed_forms import least_epsilon, need_delta
 from discreet.privacy.accounting.distributions import discrete_gaussian_pmf
 from discreet.privacy.guarantee import rounded_down
 from discreet.privacy.sampling.samplers import check_scale
@@ -58,20 +57,6 @@ def discrete_laplace_delta(scale: float, moves: int, epsilon: float) -> float:
     log = gammaln(moves + 1) - gammaln(against + 1) - gammaln(moves - against + 1)
     log = log - against / scale - moves * math.log1p(math.exp(-1 / scale))
     return _hockey_stick((moves - 2 * against) / scale, log, float(epsilon))
-
-
-def discrete_gaussian_epsilon(sigma: float, cells: int, delta: float, *, pile: int = 1) -> float:
-    """The least epsilon at ``delta``; see `discrete_gaussian_delta`."""
-    need_delta(delta, "Gaussian noise")
-    return least_epsilon(lambda e: discrete_gaussian_delta(sigma, cells, e, pile=pile), delta)
-
-
-def discrete_laplace_epsilon(scale: float, moves: int, delta: float) -> float:
-    """The least epsilon at ``delta``; at delta = 0 it is the pure moves/scale."""
-    _validate.delta(delta=delta)
-    return least_epsilon(
-        lambda e: discrete_laplace_delta(scale, moves, e), delta, largest=moves / scale
-    )
 
 
 def _hockey_stick(losses: FloatArray, log_masses: FloatArray, epsilon: float) -> float:

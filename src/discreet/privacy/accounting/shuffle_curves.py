@@ -199,19 +199,14 @@ def groups_delta(mean: float, groups: int, epsilon: float) -> float:
     return _composed([(_limit(float(mean)), groups)]).delta(float(epsilon))
 
 
-def groups_epsilon(mean: float, groups: int, delta: float) -> float:
-    """The least epsilon that holds at ``delta``, or ``inf``; see `groups_delta`."""
-    _validate.count(groups=groups)
-    return _least_epsilon([(_limit(float(mean)), groups)], delta)
-
-
 def batch_epsilon(parts: Sequence[Trials], delta: float) -> float:
-    """The epsilon of a batch by its own trinomials: another road to `groups_epsilon`.
+    """The epsilon of a batch by its own trinomials: another road to `groups_delta`.
 
     It goes through coins and (2) instead of (1).
     """
     limit = _limit(float(min(part.mean for part in parts)))
-    return _least_epsilon([(_finite(part, limit), part.times) for part in parts], delta)
+    losses = _composed([(_finite(part, limit), part.times) for part in parts])
+    return least_epsilon(losses.delta, delta, largest=max(losses.largest, 0.0))
 
 
 def group_delta(part: Trials, epsilon: float) -> float:
@@ -324,11 +319,6 @@ class _Curve:
 
 def _composed(curves: Sequence[tuple[_Curve, int]]) -> Composition:
     return Composition(curves[0][0].step, tuple(curve.grid(times) for curve, times in curves))
-
-
-def _least_epsilon(curves: Sequence[tuple[_Curve, int]], delta: float) -> float:
-    losses = _composed(curves)
-    return least_epsilon(losses.delta, delta, largest=max(losses.largest, 0.0))
 
 
 def _step(mean: float) -> float:

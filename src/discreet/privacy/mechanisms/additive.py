@@ -5,11 +5,8 @@ from a design, a function that finds the noise for a trust model and a sensitivi
 proof. Under `Local` every device adds the noise to its own counters, elsewhere the curator does,
 once for everybody.
 
-A report is one row of integers: the user's counters in the order of the statistics, those that the
-public policy cannot reach left out (they are zero for every user who follows it; an episode that
-leaves it is reported as zeros from there on, which moves no report further). Rewards are rounded to
-bits on the device, before anything else. A batch of n reports is simulated at the level of its
-counts: the sum of n users' noise is drawn directly, which has the distribution of the real sum.
+Counters that the public policy cannot reach are left out: they are zero for every user who follows
+it. An episode that leaves it counts as zeros from there on, which moves no counter further.
 """
 
 from collections.abc import Callable

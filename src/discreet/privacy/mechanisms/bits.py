@@ -463,11 +463,6 @@ def printed_shuffle(
     return PrintedShuffle(share, failure, 96 * math.log(2 / failure) / share**2)
 
 
-def printed_total_beta(shape: Shape, beta: float) -> float:
-    """What the printed beta' adds up to over the 6H counters that one user moves: 6·beta/(XA)."""
-    return 6 * beta / (shape.states * shape.actions)
-
-
 def integer_messages_delta(each: NoiseBits) -> tuple[float, float]:
     """Lower bounds on delta, at every epsilon, if users send data bit plus noise as one integer.
 

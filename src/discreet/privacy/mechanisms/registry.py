@@ -40,7 +40,6 @@ class MechanismSpec:
         papers: that print constants for it; ``calibration="paper"`` means the first one's.
         returning: its calibrator counts several participations of one person.
         randomises: data themselves, instead of adding noise to counters.
-        on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
         losses: its noise also serves the losses of adversarial learners, which are no units: its
             composition is known for moves of any size (continual).
         certified_as: the release that certificates call it an instance of; its name if empty.
@@ -54,7 +53,6 @@ class MechanismSpec:
     papers: tuple[str, ...] = ()
     returning: bool = False
     randomises: bool = False
-    on_devices: bool = False
     losses: bool = False
     certified_as: str = ""
 
@@ -123,29 +121,14 @@ def _of(trust: str, schedule: Schedule, name: str, calibrator: str, **known: Any
     return MechanismSpec(trust, schedule, name, calibrator, **{"returning": True} | known)
 
 
-_LOCAL: dict[str, Any] = {"pure": True, "randomises": True, "on_devices": True}
 _002, _003 = ("002",), ("003", "004", "002")
-_FLIPS = "randomized-response"
 _MECHANISMS: list[MechanismSpec] = [
     _of("none", "batch", "none", ".additive:none"),
     _of("none", "continual", "none", ".additive:none_continual"),
     _of("central", "batch", "gaussian", ".one_shot:gaussian"),
     _of("central", "batch", "laplace", ".one_shot:laplace", pure=True),
-    _of(
-        "central",
-        "continual",
-        "toeplitz",
-        ".toeplitz:toeplitz",
-        losses=True,
-    ),
-    _of(
-        "central",
-        "continual",
-        "tree-signed",
-        ".tree:tree_signed",
-        pure=True,
-        losses=True,
-    ),
+    _of("central", "continual", "toeplitz", ".toeplitz:toeplitz", losses=True),
+    _of("central", "continual", "tree-signed", ".tree:tree_signed", pure=True, losses=True),
     _of(
         "central",
         "continual",
@@ -156,7 +139,7 @@ _MECHANISMS: list[MechanismSpec] = [
         losses=True,
         returning=False,
     ),
-    _of("local", "batch", "split", ".split:SplitBatch", **_LOCAL),
+    _of("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
     _of(
         "local",
         "continual",
@@ -166,18 +149,11 @@ _MECHANISMS: list[MechanismSpec] = [
         papers=_003,
         losses=True,
     ),
+    _of("local", "continual", "gaussian", ".local:gaussian_continual", papers=_002, losses=True),
     _of(
         "local",
         "continual",
-        "gaussian",
-        ".local:gaussian_continual",
-        papers=_002,
-        losses=True,
-    ),
-    _of(
-        "local",
-        "continual",
-        _FLIPS,
+        "randomized-response",
         ".randomized_response:RandomizedResponseContinual",
         pure=True,
         randomises=True,
@@ -185,7 +161,7 @@ _MECHANISMS: list[MechanismSpec] = [
     ),
     _of("local", "continual", "bounded", ".local:bounded_continual"),
     _of("local", "continual", "one-step", ".one_step:OneStepContinual", pure=True, randomises=True),
-    _of("shuffle", "batch", "histogram", ".histogram:HistogramBatch", on_devices=True),
+    _of("shuffle", "batch", "histogram", ".histogram:HistogramBatch"),
     _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000"), returning=False),
 ]
 """The first of a trust model and schedule that is pure, or printed, where that is asked for, is its

@@ -7,7 +7,7 @@ Later users appear in fewer releases, so their columns of C are shorter: that is
 D = diag(d_i), d_i one over the norm of column i, release the encoded stream y = C·D·x + z with
 Gaussian z: every user moves y by the same norm, one. Decode: B·y = A·D·x + B·z, so the differences
 of B·y are w_t = d_t·x_t + noise, and the running sum of w_t/d_t is A·x plus noise. The noise at the
-worst time (about the middle of the stream, no longer its end) is 4.019 times that of one release at
+worst time (about the middle of the stream) is 4.019 times that of one release at
 K = 2e4 and 5.260 times at K = 1e6, against 4.219 and 5.464 of the plain square root; no
 factorisation at all is below 3.854 and 5.100. At the last release it is 3.3 and 4.2 times.
 

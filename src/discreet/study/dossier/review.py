@@ -51,7 +51,7 @@ LEARNERS = {
 }
 """Learner -> the statistics that it has released, and whether with the last step's transitions."""
 AUTO = {"Central": ["gaussian", "laplace"], "Local": ["split"], "Shuffle": ["histogram"]}
-"""Trust -> the mechanisms that ``auto`` compares."""
+"""Trust -> the mechanisms that ``auto`` may take."""
 WITHOUT_LAST = {("Central", "gaussian"), ("Central", "laplace"), ("Local", "split"),
                 ("Shuffle", "histogram")}  # fmt: skip
 """Which can leave out transitions of the last step (a curator: of these two statistics alone)."""
@@ -63,7 +63,7 @@ UNCHECKED = (
     "what such a study finds, today's value and the notes (7), the page's own software (9)",
     "the value of the policy, its differences, standard errors and where it defers: the ledger "
     "records the actions alone, and the noisy counts stay with the operator",
-    "which of the mechanisms that `auto` compares was taken; before a batch was counted, for how "
+    "which of the mechanisms that `auto` may take was taken; before a batch was counted, for how "
     "many people a certificate of shuffled messages is",
     "that the noise drawn was the one a certificate names, beyond that it is enough: `discreet "
     "audit` tries the installed program",
