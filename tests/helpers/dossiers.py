@@ -24,16 +24,16 @@ def small(path, trust=None, **changes):
     return begin(path, trust, **{"episodes": 300, **NAMES, **changes})
 
 
-def told(study, seed, again=False):
+def told(study, seed, again=False, note=None):
     """The next batch; ``again``: the first user of the study is in it once more."""
     data = sample_trajectories(RIVER, study.ask(), study.batch_size, np.random.default_rng(seed))
     people = [f"user-{study.users + i}" for i in range(len(data))]
     if again:
         people[0] = "user-0"
     if study.encoded:
-        study.tell(reports_of(study, data, seed), users=people, token=study.token)
+        study.tell(reports_of(study, data, seed), users=people, token=study.token, note=note)
     else:
-        study.tell(data, users=people)
+        study.tell(data, users=people, note=note)
 
 
 def bundled(study):

@@ -540,6 +540,7 @@ def test_p27_a_batch_of_rubbish_needs_a_persons_word(tmp_path, caplog):
         total = one.manifest.users * sum(one.sizes)
         note = told.study.ledger[-1]["note"]
         assert note["unreadable"] == note["envelopes"] == str(total) and note["accepted"]
+        assert "batch 0 was counted with less noise" in told.study.guarantee.assumptions[-1]
         told.step()
         two = told.latest()
         for pass_ in running.passes[one.manifest.users :][: two.manifest.users]:

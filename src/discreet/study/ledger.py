@@ -39,6 +39,7 @@ class Tail:
         batches: counted so far.
         closed: nothing more will be counted.
         state: the hash of the evidence after the last entry.
+        weak: numbers of the batches that a person accepted although their noise was too little.
     """
 
     number: int = -1
@@ -47,6 +48,7 @@ class Tail:
     batches: int = 0
     closed: bool = False
     state: str = ""
+    weak: tuple[int, ...] = ()
 
 
 class BrokenChainError(ValueError):
@@ -106,6 +108,8 @@ def follow(
 def _after(tail: Tail, entry: Mapping[str, object], digest: str) -> Tail:
     batch = entry["kind"] == "batch"
     users = int(str(entry["users"])) if batch else 0
+    note = entry.get("note")
+    weak = (tail.batches,) if batch and isinstance(note, dict) and "accepted" in note else ()
     return replace(
         tail,
         number=tail.number + 1,
@@ -114,6 +118,7 @@ def _after(tail: Tail, entry: Mapping[str, object], digest: str) -> Tail:
         batches=tail.batches + batch,
         closed=tail.closed or entry["kind"] == "close",
         state=str(entry["state"]),
+        weak=tail.weak + weak,
     )
 
 

@@ -53,7 +53,7 @@ from discreet.study.estimate import Answer, StudyEstimate
 from discreet.study.ledger import Tail
 from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.plan import Expected, expect
-from discreet.study.promise import study_guarantee
+from discreet.study.promise import WEAK, study_guarantee
 from discreet.study.store import Change, Content, Event, Store
 
 Returning = Literal["nobody", "unseen", "seen"]
@@ -323,7 +323,10 @@ class Study:
     def guarantee(self) -> Guarantee:
         """What is guaranteed to every user, spent in the one batch each takes part in."""
         return study_guarantee(
-            self.mechanism.guarantee, secure=self._secure, releases=self._issue["releases"]
+            self.mechanism.guarantee,
+            secure=self._secure,
+            releases=self._issue["releases"],
+            weak=self._tail.weak,
         )
 
     @property
@@ -354,7 +357,7 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """What its reader should know, in sentences: a declaration that the counts contradict."""
-        return self.learner.notes
+        return (*map(f"{WEAK}.".format, self._tail.weak), *self.learner.notes)
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:

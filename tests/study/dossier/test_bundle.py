@@ -438,6 +438,23 @@ def test_it_says_what_it_trusts_and_what_it_leaves_out(files, tmp_path):
         assert text in said
 
 
+def test_a_batch_of_too_little_noise_is_said_wherever_something_is_guaranteed(tmp_path):
+    study = small(tmp_path / "study.db")
+    told(study, 0)
+    assert not any("less noise" in text for text in study.guarantee.assumptions)
+    told(study, 1, note={"accepted": "by a person, with too little noise"})
+    told(study, 2)
+    said = "atch 1 was counted with less noise than was promised"
+    for each in (study, discreet.open_study(study.path)):
+        assert [said in text for text in each.guarantee.assumptions].count(True) == 1
+        assert said in str(each)
+    files = retold(bundled(study), assumptions=[], notes=[])  # whatever the operator says
+    for section in (0, 1):
+        assert page_of(files, section).count(f'<p class="fails">B{said}') == 1
+    bundle = Bundle(unpacked(files, tmp_path / "review"))
+    assert f"BUT: B{said}" in review.check_guarantee(bundle)
+
+
 def test_nothing_else_is_refused(files, tmp_path):
     assert finished(files) == files
     assert found(files, tmp_path / "review") == {}

@@ -20,6 +20,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 SIMULATED = "SIMULATED, protects nobody"
+WEAK = (
+    "Batch {} was counted with less noise than was promised, as the operator decided: the stated "
+    "epsilon does not hold for it."
+)
 NOTIONS = {"Central": "JDP", "Local": "LDP", "Shuffle": "SDP", "NoPrivacy": "none"}
 _GUARANTEE = re.compile(r"\(([^,]+), ([^)]+)\)-(JDP|LDP|SDP)(?: by [^,]+)?, (.+), replace-one")
 # Okabe and Ito's colours, which people of all kinds of sight tell apart, and on paper too.
@@ -99,6 +103,12 @@ class Content:
     @property
     def batches(self) -> list[Any]:
         return [entry for entry in self.entries if entry["kind"] == "batch"]
+
+    @property
+    def weak(self) -> list[str]:
+        """What is said of each batch that was counted with too little noise."""
+        notes = [entry.get("note") or {} for entry in self.batches]
+        return [WEAK.format(number) for number, note in enumerate(notes) if "accepted" in note]
 
     @property
     def users(self) -> int:
@@ -228,7 +238,7 @@ real people.</div>"""
             ("The audit", agrees),
             *([] if self.guarantee.notion == "none" else self.deployment()),
         ]
-        return f"""<div class="cards three">
+        return f"""{"".join(map(fails, self.weak))}<div class="cards three">
 {card("Who is trusted", f'<p class="big">{escape(words["trusted"])}</p>')}
 {card("What is guaranteed", f'<p class="big">{self.guarantee}</p>{about}', "yes")}
 {card("What is not protected", bullets(NEVER[:1] + words["unprotected"][:2]), "not")}
@@ -290,7 +300,9 @@ one, and all are charged: {self.guarantee} together.</p>"""
 <p>{escape(words["patient"])}</p>
 {bullets(self.numbers)}
 <h3>In mathematics: {words["name"]}</h3>
-<p class="math">{words["formula"]}<br><b>{self.guarantee}</b>{unit}.</p>
+<p class="math">{words["formula"]}<br><b>{self.guarantee}</b>{unit}.</p>{
+            "".join(map(fails, self.weak))
+        }
 <h3>It is stated under these assumptions</h3>
 {bullets(self.facts["assumptions"])}{more if self.releases > 1 else ""}"""
 

@@ -218,7 +218,7 @@ def check_guarantee(bundle: Bundle) -> str:
         for name, stated in (("epsilon", epsilon), ("delta", delta)):
             largest = releases * Fraction(repr(trust[name])) * ROUNDED
             expect(Fraction(stated) <= largest, f"the {name} {stated} is above the design's")
-    return text
+    return " ".join([text if not said.weak else f"{text}. BUT:", *said.weak])
 
 
 def check_certificates(bundle: Bundle) -> str:
