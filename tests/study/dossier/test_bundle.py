@@ -258,6 +258,8 @@ EDITS = {
     "a rehearsal without its name": ("guarantee", edit("ledger.jsonl", r"SIMULATED[^:]*: ", "")),
     "less noise": ("certificates", certificate(noise__scale="1")),
     "a weaker proof": ("certificates", certificate(epsilon="2")),
+    "a ledger that promises more": (
+        "certificates", edit("ledger.jsonl", r"\(1, 0\)", "(0.5, 0)")),
     "a proof of other states": ("certificates", certificate(release__states=2)),
     "a proof that was edited": (
         "certificates", edit("certificate-0.json", r'"bound": "0"', '"bound": "0/1"')),
