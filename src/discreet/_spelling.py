@@ -74,8 +74,9 @@ def person(given: object) -> str:
     if isinstance(given, Integral) and not isinstance(given, bool) and abs(int(given)) < 2**64:
         return str(int(given))
     if not isinstance(given, str):
-        rule = "users named by text or by integers"
-        raise RefusedNameError(given, rule, f"read this {type(given).__name__} as text.")
+        rule, kind = "users named by text or by integers", type(given).__name__
+        remedy = f"write the names as integers or as text where the table is made, not as {kind}."
+        raise RefusedNameError(given, rule, remedy)
     name = given if _USUAL.fullmatch(given) else _settled(given)
     if not name:
         rule = "a name for every user"

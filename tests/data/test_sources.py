@@ -5,6 +5,7 @@ import csv
 import io
 import sys
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,43 @@ def test_large_numbers_of_users_are_not_rounded():
     floats = pd.DataFrame(frame(rows)).astype({"user": float})
     with pytest.raises(InvalidInputError, match=r"users named by text or by integers, got 9007199"):
         read_table(floats, NAMES)
+
+
+def parquet(columns, folder):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+FRAMES = {
+    "a dictionary": lambda columns, folder: columns,
+    "a list": lambda columns, folder: {**columns, "user": list(columns["user"])},
+    "pandas": lambda columns, folder: pandas(columns),
+    "polars": lambda columns, folder: polars(columns),
+    "Arrow": lambda columns, folder: pyarrow(columns),
+    "Parquet": parquet,
+}
+
+
+@pytest.mark.parametrize("made", FRAMES)
+@pytest.mark.parametrize(("kind", "most"), [(np.float32, 2**24), (np.float16, 2**11)])
+def test_names_that_a_narrow_float_rounded_are_refused(tmp_path, made, kind, most):
+    """Both tables would name the same people, or others than the same table of integers does."""
+    below = np.array([most - 2, most - 2, most - 2, most - 1, most - 1, most - 1], kind)
+    columns = {**COLUMNS, "user": below}
+    assert read_table(FRAMES[made](columns, tmp_path), NAMES)[1] == [str(most - 2), str(most - 1)]
+    columns["user"] = np.array([most + 1] * 3 + [most + 5] * 3).astype(kind)
+    said = f"got .* in column 'user', row 0 .*integers or as text .* not as {kind.__name__}"
+    with pytest.raises(InvalidInputError, match=said):
+        read_table(FRAMES[made](columns, tmp_path), NAMES)
+
+
+@pytest.mark.parametrize("name", [Decimal(7), True, b"ann", 1.5])
+def test_a_name_of_another_type_is_refused_by_the_name_of_its_type(tmp_path, name):
+    table = parquet({**COLUMNS, "user": [name] * 6}, tmp_path)
+    said = f"users named by text or by integers, got .*, not as {type(name).__name__}"
+    with pytest.raises(InvalidInputError, match=said):
+        read_table(table, NAMES)
 
 
 def test_a_column_that_comes_twice_is_refused_in_pandas():

@@ -80,7 +80,7 @@ Refuse = Callable[[RefusedCellError], None]
 
 
 class Foreign:
-    """A value that is neither text nor a number; never equal to one (True is 1 to Python)."""
+    """Neither text nor an exact number; never equal to one (True is 1 to Python)."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -108,8 +108,14 @@ def _plain(value: object) -> object:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real) and isinstance(value, float | np.floating):
-        return None if math.isnan(value) else float(value)
+        return None if math.isnan(value) else Foreign(value) if _rounded(value) else float(value)
     return None if value is None or type(value).__name__ in _MISSING_TYPES else Foreign(value)
+
+
+def _rounded(value: float | np.floating) -> bool:
+    """Whether several whole numbers become this one in its type; of float64, `person` knows."""
+    narrow = isinstance(value, np.float16 | np.float32)
+    return narrow and abs(float(value)) >= 2 ** (np.finfo(value).nmant + 1)
 
 
 class Decided:
@@ -145,8 +151,9 @@ class Users(dict[str, int]):
     """Gives every user a number, in the order in which they first come; spellings are one user."""
 
     def decide(self, cell: object) -> int:
+        given = cell.value if isinstance(cell, Foreign) else cell
         try:
-            name = person("" if cell is None else cell)
+            name = person("" if given is None else given)
         except RefusedNameError as refused:
             kind = "no name of a person" if cell is not None else "no user"
             raise RefusedCellError(cell, refused.rule, refused.remedy, kind) from None

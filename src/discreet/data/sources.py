@@ -22,6 +22,10 @@ from discreet.errors import InvalidInputError, MissingExtraError
 _ROWS = 2_000
 """Rows of a CSV file in memory as text at a time."""
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_NARROW = re.compile(
+    r"(?:dictionary<values=)?(?:float(?:32)?\b|(halffloat|float16))", re.IGNORECASE
+)
+"""Columns of floats with less than 64 bits, as numpy, narwhals and Arrow call them."""
 _SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE)
 
 
@@ -374,9 +378,13 @@ def _values(frame: Any, name: str) -> Any:
 def _list(frame: Any, name: str) -> Sequence[object]:
     """The column as plain values, made when it is asked for: one at a time is in memory."""
     column = _values(frame, name)
+    narrow = _NARROW.match(str(getattr(column, "type", getattr(column, "dtype", ""))))
     for method in ("to_list", "tolist", "to_pylist"):
         if hasattr(column, method):
             values: list[object] = getattr(column, method)()
+            if narrow:  # Python's own are wider, and do not show what was rounded
+                kind = np.float16 if narrow[1] else np.float32
+                values = [kind(cell) if isinstance(cell, float) else cell for cell in values]
             return values
     return list(column)
 
