@@ -154,6 +154,16 @@ def test_an_evaluation_is_charged_before_anything_is_drawn(tmp_path, monkeypatch
     assert "spent before" in str(found)
 
 
+def test_the_value_of_today_is_charged_like_any_other(tmp_path):
+    """A policy that defers everywhere asks for a release of the same people all the same."""
+    path, today = tmp_path / "people.ledger", DeferringPolicy(np.full((3, 3), DEFER))
+    for seed in (0, 1):
+        episodes = sample_trajectories(MDP, uniform_policy(SHAPE), 50, np.random.default_rng(seed))
+        users = [f"u{i}" for i in range(50)]
+        found = evaluate_policy(episodes, today, TRUST, shape=SHAPE, users=users, ledger=path)
+        assert found.account.spent.epsilon == 1 + seed
+
+
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [

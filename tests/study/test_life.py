@@ -315,6 +315,27 @@ def test_a_study_goes_on_with_more_users_than_were_planned(tmp_path, learner, tr
     again.verify()
 
 
+def test_what_was_seen_of_a_batch_is_charged_after_an_extension_too(tmp_path):
+    study = begin(tmp_path / "study.db", episodes=500)
+    study.reissue(returning="seen")
+    study.extend(1_200)
+    for one in (study, discreet.open_study(study.path, study.head)):
+        assert (one.guarantee.epsilon, one.guarantee.delta) == (2, 2e-6)
+
+
+def test_whoever_came_last_does_not_come_again_after_an_extension(tmp_path):
+    """In the same object, which has read nothing from its file since."""
+    study = begin(tmp_path / "study.db", learner="trial", episodes=400)
+    while not study.finished:
+        people = names(study)
+        advance(study, study.batches)
+    study.extend(800)
+    data, head = episodes_of(study, 9, len(people)), study.head
+    with pytest.raises(StudyError, match="has taken part already; a user takes part once"):
+        study.tell(data, users=people)
+    assert (study.users, study.head) == (400, head)
+
+
 def test_widths_are_those_of_a_study_that_was_planned_so(tmp_path):
     study = begin(tmp_path / "study.db", episodes=500)
     planned = begin(tmp_path / "planned.db", episodes=5_000)
