@@ -457,6 +457,29 @@ def test_a_batch_of_too_little_noise_is_said_wherever_something_is_guaranteed(tm
     assert f"BUT: B{said}" in review.check_guarantee(bundle)
 
 
+@pytest.mark.parametrize("name, content, said", [
+    ("facts.json", b"{}", "a file does not have the form that page.py reads"),
+    ("facts.json", b"{", "facts.json does not have the form that page.py reads"),
+    ("policy.json", b"[]", "a file does not have the form that page.py reads"),
+])  # fmt: skip
+def test_a_file_of_another_form_is_a_sentence(files, tmp_path, name, content, said):
+    done = bare(unpacked(files | {name: content}, tmp_path / "review"))
+    assert done.returncode == 1 and not done.stderr
+    assert f"FAIL  page: {said}; one was edited or is missing\n" in done.stdout
+    assert "Error" not in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("program", [["review.py"], ["verify.py", "certificate-0.json"]])
+def test_who_cannot_answer_confirms_nothing(files, tmp_path, program):
+    folder = unpacked(files, tmp_path / "review")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-I", *program], cwd=folder, stdout=full,
+                              stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("Nothing is ") and done.stderr.count("\n") == 1
+
+
 def test_nothing_else_is_refused(files, tmp_path):
     assert finished(files) == files
     assert found(files, tmp_path / "review") == {}

@@ -33,6 +33,7 @@ import decimal
 import hashlib
 import json
 import math
+import os
 import re
 import sys
 import threading
@@ -1222,4 +1223,10 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"Nothing is verified: {error}.\n")
+        os._exit(1)  # at the exit, what could not be written would be tried again
+    raise SystemExit(code)

@@ -29,6 +29,7 @@ import argparse
 import hashlib
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -91,6 +92,18 @@ def say(line: str) -> None:
 def sha256(data: bytes) -> str:
     """The digest that everything here is compared by."""
     return hashlib.sha256(data).hexdigest()
+
+
+def misread(bundle: "Bundle") -> str:
+    """What is said of files that raise; the one of no JSON is named."""
+    which = "a file"
+    for name in sorted(bundle.files):
+        try:
+            if name.endswith(".json"):
+                json.loads(bundle.files[name])
+        except (ValueError, RecursionError):
+            which = name
+    return f"{which} does not have the form that page.py reads; one was edited or is missing"
 
 
 class Bundle:
@@ -355,10 +368,11 @@ def main(arguments: list[str]) -> int:
     for name, check in CHECKS:
         try:
             say(f"ok    {name}: {check(bundle)}")
+        except OSError:  # nobody reads what is said
+            raise
         except Exception as error:  # an edited file can raise anything
             failed += 1
-            said = error if isinstance(error, Refused) else f"cannot be read ({error!r:.200})"
-            say(f"FAIL  {name}: {said}")
+            say(f"FAIL  {name}: {error if isinstance(error, Refused) else misread(bundle)}")
     if given.head is None:
         say("note  No --head was given: that this is the newest state is the operator's word.")
     for text in UNCHECKED:
@@ -368,4 +382,10 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"Nothing is confirmed: {error}.\n")
+        os._exit(1)  # at the exit, what could not be written would be tried again
+    raise SystemExit(code)
