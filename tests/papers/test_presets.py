@@ -418,6 +418,15 @@ def test_sums_with_exact_noise_have_no_other_view():
     assert preset.view(Shape(states=2, actions=2, horizon=2), trust, [10**9]) is None
 
 
+@pytest.mark.parametrize(("epsilon", "stated"), [(0.2, 0.2), (None, math.inf)])
+def test_a_run_states_what_the_messages_deliver_and_not_their_sums(epsilon, stated):
+    preset = get_preset("001")
+    sums = discreet.Shuffle(epsilon=0.01, delta=1e-9).calibrate(Shape(2, 2, 2)).guarantee
+    sums = replace(sums, claimed="(1, 1e-05)-SDP")
+    found = preset.seen(sums, Delivered(epsilon, 1e-5, "why"))
+    assert (found.epsilon, found.delta) == (stated, 1e-5)
+
+
 @pytest.mark.parametrize("name", preset_names())
 def test_an_entry_says_everything(name):
     entry = json.loads(json.dumps(get_preset(name).to_dict()))
