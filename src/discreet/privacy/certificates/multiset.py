@@ -74,7 +74,7 @@ def multiset_epsilon(users: int, bits: int, counters: int, delta: Fraction) -> f
         counters: that one user can move by one: 6H.
         delta: at which delta.
 
-    >>> multiset_epsilon(85, 5884, 36, Fraction(1, 100_000)) < 0.072
+    >>> multiset_epsilon(85, 5884, 36, Fraction(1, 100_000)) < 0.0721
     True
     >>> multiset_epsilon(31_255, 16, 36, Fraction(1, 100_000))
     inf

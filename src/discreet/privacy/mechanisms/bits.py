@@ -447,8 +447,8 @@ def printed_shuffle(
 ) -> PrintedShuffle:
     """tau, eps' and beta' as 001 prints them (Section V, proof of Lemma 10).
 
-    000 (Section V-A) gives every counter the whole beta: ``split=False``. The print of 000 leaves
-    the constant of tau open, O(H²·log(1/beta)/eps²); that of the proof in 001 is taken for both.
+    000 (Section V-A) gives every counter the whole beta: ``split=False``. The constant 96 of tau is
+    printed in 000 (Algorithm 4); 001 prints O(H²·log(1/beta)/eps²), and its proof needs the same.
 
     >>> river = Shape(states=4, actions=2, horizon=6)
     >>> [round(printed_shuffle(river, 1, 1e-5, split=s).tau) for s in (True, False)]
