@@ -1,7 +1,9 @@
 """All that is registered, for tests that go through it, and what ends with a test."""
 
 from discreet.learners import registry as learners
+from discreet.learners.base import Batch, BatchLearner
 from discreet.learners.registry import get_learner, learner_names
+from discreet.mdp import uniform_policy
 from discreet.mdp.environments import registry as environments
 from discreet.privacy.mechanisms import registry as mechanisms
 
@@ -22,3 +24,21 @@ def learners_and_trusts(schedule):
     return [
         (spec.name, trust) for spec in specs for trust in spec.trusts if spec.schedule == schedule
     ]
+
+
+class Uniform(BatchLearner):
+    """One batch of random actions."""
+
+    statistics = ("rewards",)
+
+    def ask(self):
+        return Batch(uniform_policy(self.problem.shape), self.problem.episodes)
+
+    def tell(self, counts):
+        pass
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass

@@ -8,15 +8,15 @@ from discreet._seeds import RunSeeds
 from discreet.adversarial.uc_o_reps import UcORepsSettings
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners import EliminationSettings, FlowSettings
-from discreet.learners.base import Batch, BatchLearner, PublicFacts
+from discreet.learners.base import PublicFacts
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.learn import make_batch_learner, run_batches
 from discreet.learners.optimists import DpUcbviSettings
 from discreet.learners.registry import get_learner, learner_names
 from discreet.learners.result import ReturnCurve
 from discreet.learners.settings import OwnSettings
-from discreet.mdp import uniform_policy
 from discreet.privacy.trust import TrustModel
+from helpers.registries import Uniform
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=4)
 
@@ -73,24 +73,6 @@ def test_what_is_no_learner_is_one_sentence(given, words):
         discreet.learn(RIVER, episodes=10, **given)
 
 
-class Once(BatchLearner):
-    """One batch of random actions, in no registry."""
-
-    statistics = ("rewards",)
-
-    def ask(self):
-        return Batch(uniform_policy(self.problem.shape), self.problem.episodes)
-
-    def tell(self, counts):
-        pass
-
-    def state(self):
-        return {}
-
-    def restore(self, state):
-        pass
-
-
 @pytest.mark.parametrize(
     ("learner", "plain"),
     [
@@ -114,9 +96,9 @@ def test_a_learner_is_a_name_or_settings_or_a_specification_or_a_class(learner, 
 
 
 def test_a_class_of_ones_own_needs_no_registry():
-    found = discreet.learn(RIVER, learner=Once, trust=discreet.Shuffle(1, 1e-6), episodes=50)
-    assert (found.learner, found.extras["batches"]) == ("Once", [50])
-    assert "Once" not in learner_names()
+    found = discreet.learn(RIVER, learner=Uniform, trust=discreet.Shuffle(1, 1e-6), episodes=50)
+    assert (found.learner, found.extras["batches"]) == ("Uniform", [50])
+    assert "Uniform" not in learner_names()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from discreet import Central, Local, NoPrivacy, learn
 from discreet.adversarial import uc_o_reps
 from discreet.errors import DiscreetError, UnknownNameError
 from discreet.learners import registry
-from discreet.learners.base import Batch, BatchLearner, ContinualLearner
+from discreet.learners.base import ContinualLearner
 from discreet.learners.registry import (
     LearnerSpec,
     by_name,
@@ -18,9 +18,10 @@ from discreet.learners.registry import (
     learner_names,
     register,
 )
-from discreet.mdp import DeterministicPolicy, RiverSwim, TabularMDP, uniform_policy
+from discreet.mdp import DeterministicPolicy, RiverSwim, TabularMDP
 from discreet.papers.bounds import RegretBound
 from discreet.privacy.trust import Shuffle
+from helpers.registries import Uniform
 
 MDP = RiverSwim(states=3, horizon=3)
 TRUSTS = {
@@ -45,24 +46,6 @@ def entry(name, schedule, **parts):
         trusts=("none", "central", "local"),
         **parts,
     )
-
-
-class Uniform(BatchLearner):
-    """One batch of random actions."""
-
-    statistics = ("rewards",)
-
-    def ask(self):
-        return Batch(uniform_policy(self.problem.shape), self.problem.episodes)
-
-    def tell(self, counts):
-        pass
-
-    def state(self):
-        return {}
-
-    def restore(self, state):
-        pass
 
 
 class Greedy(ContinualLearner):
